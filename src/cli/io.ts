@@ -4,6 +4,7 @@ import type { DatastoreConfig, KubernetesConfig } from "../datastore/datastore-c
 import type { Datastore } from "../datastore/datastore.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock, Files, Random } from "../lib/ports.ts";
+import type { HostAddress } from "./host-addresses.ts";
 import type { LogText } from "./log-lines.ts";
 
 /** One of the two streams that are written. */
@@ -31,6 +32,8 @@ export interface CliIo {
    */
   readInput(source: string, limitBytes: number): Promise<string | undefined>;
   makeUuid(): string;
+  /** @throws {KernelError} */
+  readHostAddresses(): Promise<readonly HostAddress[]>;
   /** @throws NetplugError invalidConfig */
   openDatastore(config: DatastoreConfig): Datastore;
   /** A client of the Kubernetes API, which is loaded by the first who wants one. */

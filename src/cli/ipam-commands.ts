@@ -3,6 +3,7 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { parseAddress } from "../lib/ip/address.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
+import type { AdoptFlags } from "./commands/ipam-adopt.ts";
 import type { CheckFlags } from "./commands/ipam-check.ts";
 import type { ConfigureFlags } from "./commands/ipam-configure.ts";
 import type { ReleaseFlags } from "./commands/ipam-release.ts";
@@ -136,8 +137,22 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
   },
 });
 
+const ipamAdopt = buildCommand<AdoptFlags, [], CliContext>({
+  loader: runs(async () => (await import("./commands/ipam-adopt.ts")).ipamAdopt),
+  parameters: { flags: { node: { kind: "parsed", parse: String, brief: "the name of this node", placeholder: "NODE" } } },
+  docs: {
+    brief: "on a node: allocate addresses that its interfaces have, and that a restored datastore does not know",
+    fullDescription: [
+      "Allocate the addresses that interfaces of netplug on this host have to the containers that use them, as far as nobody has them allocated.",
+      "",
+      "It is meant for a datastore that was restored from a backup: run it as root on each node, while the datastore is locked.",
+      "Exit status: 0 all of them are allocated to their users; 1 some cannot be, such as those that another container has been given since.",
+    ].join("\n"),
+  },
+});
+
 /** `ipam` and its subcommands. */
 export const ipamCommands = buildRouteMap({
-  routes: { show: ipamShow, check: ipamCheck, release: ipamRelease, configure: ipamConfigure, split: ipamSplit },
+  routes: { show: ipamShow, check: ipamCheck, release: ipamRelease, configure: ipamConfigure, split: ipamSplit, adopt: ipamAdopt },
   docs: { brief: "addresses: who has them, how full pools are, what is wrong" },
 });

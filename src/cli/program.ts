@@ -34,6 +34,7 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
     openLog,
     readInput,
     makeUuid: () => crypto.randomUUID(),
+    readHostAddresses: async () => (await import("./host-addresses.ts")).readHostAddresses(),
     openDatastore: (config) => openDatastore(config, { ...ports, kubernetes }),
     openKube: async (config) => {
       const { KubeClient } = await import("../kube/client.ts");

@@ -133,6 +133,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "pod-cidr",
       "pod-lookup",
       "renamed-node",
+      "restored-datastore",
       "run-folder-status",
       "versions",
     ].map((name) => `test/cni/${name}.test.ts`),

@@ -47,6 +47,7 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
     openLog,
     readInput: async (source, limitBytes) => (source === "-" ? stdin : await readInput(source, limitBytes)),
     makeUuid: () => crypto.randomUUID(),
+    readHostAddresses: async () => (await import("../../../src/cli/host-addresses.ts")).readHostAddresses(),
     openDatastore: (config) => instead(openDatastore(config, { ...ports, kubernetes })),
     openKube: async (config) => new KubeClient(config, { ...ports, ...kubernetes }, config),
   };

@@ -1,0 +1,75 @@
+/** `ipam adopt`: allocates what interfaces on this host have and the datastore does not know, as after a restore. */
+
+import type { AllocationOwner } from "../../api/ipam-block.ts";
+import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
+import { isNodeName, NODE_NAME } from "../../endpoint/names.ts";
+import { type Adoption, adoptAddress } from "../../ipam/admin/adopt.ts";
+import { describeAllocation } from "../../ipam/owner-text.ts";
+import { equalAddresses, toAddressText } from "../../lib/ip/address.ts";
+import { quoteValue } from "../../lib/quote.ts";
+import { withDatastore } from "../access/access.ts";
+import { EXIT, UsageError } from "../failure.ts";
+import type { HostAddress } from "../host-addresses.ts";
+import { type Cli, note, say } from "../io.ts";
+import { withDamageNamed } from "./damaged-block.ts";
+import { toTransactPorts } from "./ipam-ports.ts";
+
+/** What the plugin calls the node that this host is. */
+export interface AdoptFlags {
+  readonly node: string;
+}
+
+/** Fails when an interface has an address that cannot be its own. @throws {UsageError} for what no node is called */
+export async function ipamAdopt(cli: Cli, { node }: AdoptFlags): Promise<number> {
+  if (!isNodeName(node)) throw new UsageError(`got ${quoteValue(node)} as --node, want ${NODE_NAME}`);
+  const found = await cli.io.readHostAddresses();
+  return await withDatastore(cli, async (datastore) => {
+    const [endpoints] = await datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
+    const counts = { adopted: 0, had: 0, refused: 0 };
+    for (const one of found) {
+      const endpoint = endpoints.find(({ value }) => isEndpointOf(value, one))?.value;
+      counts[await adopt(cli, datastore, one, { ...one.attachment, ...(endpoint && detailsOf(endpoint)), node })]++;
+    }
+    const { adopted, had, refused } = counts;
+    const others = refused === 0 ? "" : `; ${refused} cannot be: recreate their workloads`;
+    say(cli, `allocated ${adopted} of ${found.length} addresses in use on this host, ${had} were${others}`);
+    if (adopted > 0 && !datastore.traits.commitsAtOnce)
+      note(cli, "remove /var/run/netplug/blocks.json on this host before pods start or end again: it may lack their blocks");
+    return refused === 0 ? EXIT.done : EXIT.failed;
+  });
+}
+
+/** Whether a record that is left says that the attachment has the address. */
+function isEndpointOf(endpoint: WorkloadEndpoint, { attachment: { containerID, ifName }, address }: HostAddress): boolean {
+  const { spec } = endpoint;
+  if (spec.containerID !== containerID || spec.endpoint !== ifName) return false;
+  return recordedAddresses(endpoint).some((one) => equalAddresses(one, address));
+}
+
+/** What the record tells of the owner. */
+function detailsOf({ metadata: { name, namespace }, spec: { pod } }: WorkloadEndpoint): Partial<AllocationOwner> {
+  return { endpoint: name, ...(namespace !== undefined && { namespace }), ...(pod !== undefined && { pod }) };
+}
+
+async function adopt(
+  cli: Cli,
+  datastore: Datastore,
+  { attachment, address, hostName }: HostAddress,
+  owner: AllocationOwner,
+): Promise<"adopted" | "had" | "refused"> {
+  const work = (): Promise<Adoption> => adoptAddress(toTransactPorts(cli, datastore), owner, address);
+  const adoption = await withDamageNamed(cli, datastore, address, work);
+  if ("end" in adoption && adoption.end === "had") return "had";
+  const { containerID, ifName, network } = attachment;
+  const whose = `container "${containerID}" (interface "${ifName}", network "${network}", here "${hostName}")`;
+  const isAdopted = "end" in adoption && adoption.end === "adopted";
+  say(cli, `${toAddressText(address)} ${isAdopted ? "allocated to" : "is in use by"} ${whose}${whyNot(adoption)}`);
+  return isAdopted ? "adopted" : "refused";
+}
+
+function whyNot(adoption: Adoption): string {
+  if ("holder" in adoption) return `, but allocated to ${describeAllocation(adoption.holder)}`;
+  if ("overlapped" in adoption) return `, but its block would overlap block ${adoption.overlapped}`;
+  return adoption.end === "outside-pools" ? ", but lies in no pool" : "";
+}

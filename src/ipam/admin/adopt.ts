@@ -1,0 +1,55 @@
+/** Allocating an address to the attachment that uses it already: after a datastore was restored that does not know it. */
+
+import type { Allocation, AllocationOwner } from "../../api/ipam-block.ts";
+import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
+import type { Query } from "../../datastore/datastore.ts";
+import type { Address } from "../../lib/ip/address.ts";
+import { blockOf, containsAddress, ordinalOf, toPrefixText } from "../../lib/ip/prefix.ts";
+import { isSameAttachment, newBlock, take } from "../block.ts";
+import { expectNotFrozen, IP_POOLS } from "../cluster.ts";
+import { type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "../draft.ts";
+import { type Facts, know } from "../facts.ts";
+import { poolQueryOf, toPoolTable } from "../pools.ts";
+import { type Decision, transact, type TransactPorts } from "../transact.ts";
+
+/** What became of one address: `had` it already, `adopted`, or why it cannot be. */
+export type Adoption =
+  { readonly end: "had" | "adopted" | "outside-pools" } | { readonly holder: Allocation } | { readonly overlapped: string };
+
+/** Allocates an address to its user, also while the datastore is locked. Only an administrator may: nobody asks whether the pool permits it. */
+export async function adoptAddress(ports: TransactPorts, owner: AllocationOwner, address: Address): Promise<Adoption> {
+  let isWritten = false; // had at the second look, because the reply to our first commit was lost
+  const queries: readonly Query[] = [CLUSTER_INFORMATION, IP_POOLS, { type: "block-of-address", address }];
+  return await transact(ports, queries, (facts, { now }): Decision<Adoption> => {
+    const found = blockFor(owner.node, address, facts, now);
+    if ("end" in found || "overlapped" in found) return { writes: [], result: found };
+    const { stored, block } = found;
+    const ordinal = ordinalOf(block.cidr, address) ?? 0;
+    const holder = block.allocations.find((one) => one.ordinal === ordinal);
+    if (holder !== undefined) {
+      const isOwn = holder.owner.node === owner.node && isSameAttachment(holder.owner, owner);
+      return { writes: [], result: isOwn ? { end: isWritten ? "adopted" : "had" } : { holder } };
+    }
+    isWritten = true;
+    const draft = withBlock(NO_DRAFT, stored, take(block, ordinal, owner, now));
+    return { writes: [expectNotFrozen(facts), ...toBlockWrites(draft)], result: { end: "adopted" } };
+  });
+}
+
+/** The claimed block around the address, whoever owns it, or a new one of the node. */
+function blockFor(
+  node: string,
+  address: Address,
+  facts: Facts,
+  now: number,
+): DraftBlock | Exclude<Adoption, { readonly holder: Allocation }> {
+  const claimed = lookUpBlock(facts, NO_DRAFT, address);
+  if (claimed !== undefined) return claimed;
+  const around = toPoolTable(know(facts, IP_POOLS)).pools.filter(({ cidr }) => containsAddress(cidr, address));
+  const pool = around.find(({ unusable }) => unusable === undefined) ?? around[0];
+  if (pool === undefined) return { end: "outside-pools" };
+  const cidr = blockOf(address, pool.blockLength);
+  const [other] = know(facts, { type: "claimed-blocks", within: cidr, limit: 1 }, () => [poolQueryOf(pool)]);
+  if (other !== undefined) return { overlapped: toPrefixText(other.cidr) };
+  return { stored: undefined, block: newBlock(cidr, node, now) };
+}

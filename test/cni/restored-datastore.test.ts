@@ -1,0 +1,103 @@
+/** A datastore that was restored from a backup which is older than the pods that run: `netplugctl ipam adopt` tells it of their addresses. */
+
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Json } from "../support/cni-call.ts";
+import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
+import { nodePlace, TestNetns } from "../support/netns.ts";
+import { runNetplugctl, setReady } from "../support/netplugctl.ts";
+import { share } from "../support/share.ts";
+import { TestNode } from "../support/test-node.ts";
+
+const node = share(
+  () => TestNode.start([]),
+  async (node) => {
+    await node.createPool("v4", { cidr: "10.65.0.0/24", blockSize: 30 });
+    await node.createPool("v6", { cidr: "fd00:65::/112", blockSize: 126 });
+  },
+);
+
+interface Pod {
+  readonly containerID: string;
+  readonly addresses: readonly string[];
+  del(): Promise<void>;
+}
+
+let pods: DisposableStack;
+beforeEach(() => void (pods = new DisposableStack()));
+afterEach(async () => {
+  using _pods = pods;
+  expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) })).status).toBe(0);
+  expect(await node.addressesInUse()).toBe(0);
+});
+
+async function attach(config = node.config({ ipam: { assign_ipv6: "true" } })): Promise<Pod> {
+  const netns = pods.use(new TestNetns());
+  const containerID = node.newContainerID();
+  const { ips = [] } = await node.add(netns, { containerID, config });
+  return {
+    containerID,
+    addresses: ips.map(({ address }) => address.replace(/\/\d+$/, "")),
+    del: async () => await node.del({ containerID, netns: netns.path }),
+  };
+}
+
+/** As a backup has it of before the first pod. */
+async function forgetBlocks(): Promise<void> {
+  if (node.datastore instanceof KubernetesNodeDatastore) await node.datastore.api.kubectl(["delete", "ipamblocks.netplug.io", "--all"]);
+  else await node.etcd.ctl(["del", "--prefix", "/netplug/ipam/"]);
+}
+
+const adopt = async (): ReturnType<typeof runNetplugctl> =>
+  await runNetplugctl(node.datastore.env, ["ipam", "adopt", `--node=${node.nodename}`]);
+
+test("the addresses of pods that run are allocated again, while the datastore is locked, and end with their pods", async () => {
+  const first = await attach();
+  const before = [first, await attach()];
+  await setReady(node.datastore.env, false);
+  await forgetBlocks();
+  const { status, stdout, stderr } = await adopt();
+  expect([status, stdout.trimEnd().split("\n").at(-1)]).toEqual([0, "allocated 4 of 4 addresses in use on this host, 0 were"]);
+  for (const { containerID, addresses } of before)
+    for (const address of addresses) expect(stdout).toContain(`${address} allocated to container "${containerID}" (interface "eth0"`);
+  expect(stderr.includes("remove /var/run/netplug/blocks.json")).toBe(node.datastore instanceof KubernetesNodeDatastore);
+  const { containerID } = first;
+  const shown = JSON.parse(await node.ctl(["ipam", "show", `--ip=${first.addresses[0]}`, "-o", "json"])) as Json;
+  const pod = node.datastore.podOf(containerID);
+  expect(shown).toMatchObject({ containerID, ifName: "eth0", network: "test-net", node: "node-a", ...pod });
+  // the records of the pods are left
+  expect(JSON.parse(await node.ctl(["ipam", "check", "-o", "json"]))).toMatchObject({ problems: [] });
+  rmSync(join(node.folder, "blocks.json"), { force: true });
+  expect((await adopt()).stdout).toBe("allocated 0 of 4 addresses in use on this host, 4 were\n");
+  await setReady(node.datastore.env, true);
+
+  const after = [await attach(), await attach(), await attach()];
+  const all = [...before, ...after].flatMap(({ addresses }) => addresses);
+  expect([all.length, new Set(all).size]).toEqual([10, 10]);
+  for (const pod of before) await pod.del();
+  expect(await node.addressesInUse()).toBe(6);
+});
+
+test("an address that cannot be its user's is named, with the reason, and the others are allocated", async () => {
+  const [first, second] = [await attach(node.config()), await attach(node.config())];
+  const [taken = ""] = first.addresses;
+  await forgetBlocks();
+  rmSync(join(node.folder, "blocks.json"), { force: true });
+  const thief = { containerID: node.newContainerID(), plugin: "netplug-ipam", netns: pods.use(new TestNetns()).path, args: `IP=${taken}` };
+  expect((await node.call("ADD", thief)).status).toBe(0);
+  nodePlace.must(["ip", "route", "add", "192.0.2.1/32", "dev", node.hostSide(second.containerID), "proto", "110"]);
+  const { status, stdout } = await adopt();
+  expect(status).toBe(1);
+  const lines = stdout.trimEnd().split("\n").toSorted();
+  expect(lines).toHaveLength(4);
+  expect(lines).toContainEqual(
+    expect.stringMatching(
+      new RegExp(`^${taken} is in use by container "${first.containerID}" .*, but allocated to container "${thief.containerID}"`),
+    ),
+  );
+  expect(lines).toContainEqual(expect.stringMatching(/^192\.0\.2\.1 is in use by container ".*, but lies in no pool$/));
+  expect(lines).toContainEqual(expect.stringContaining(`${second.addresses[0]} allocated to container "${second.containerID}"`));
+  expect(lines).toContain("allocated 1 of 3 addresses in use on this host, 0 were; 2 cannot be: recreate their workloads");
+  await node.del(thief);
+});
