@@ -114,6 +114,16 @@ test("an address that was given a moment ago is left: its ADD may be about to re
   expect(await leaked()).toEqual(["leaked-address 10.65.0.1"]);
 });
 
+test("an address that was given in the future is left, because a clock is wrong", async () => {
+  await leak("ahead", "10.65.0.1", -3_600_000);
+  const { status, stderr } = await release(await report());
+  expect([status, stderr]).toEqual([
+    1,
+    "10.65.0.1 left: it was given in the future, so the clock of its node was or is wrong, or this one is: release it by ipam release --ip\n",
+  ]);
+  await world.done(["ipam", "release", "--ip=10.65.0.1"]);
+});
+
 test.each(["c2", "c1"])("container %s, which gets the address between the look and the release, keeps it", async (next) => {
   await leak("c1", "10.65.0.1");
   const theirs = async (): Promise<void> => {

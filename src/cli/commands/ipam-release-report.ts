@@ -16,13 +16,14 @@ const REPORT = v.object({ problems: v.array(v.object({ class: v.string(), object
 const LEFT: Readonly<Record<Exclude<LeakEnd, "released">, string>> = {
   over: "it is not leaked any more",
   changed: "it is leaked, but not as the report says: make another report",
+  ahead: "it was given in the future, so the clock of its node was or is wrong, or this one is: release it by ipam release --ip",
   young: "it was given less than a minute ago, and an ADD may still be under way: try again",
 };
 
 /** Fails when something stays that is leaked. */
 export async function ipamReleaseReport(cli: Cli, source: string): Promise<number> {
   const reported = await readReport(cli, source);
-  const counts: Record<LeakEnd, number> = { released: 0, over: 0, changed: 0, young: 0 };
+  const counts: Record<LeakEnd, number> = { released: 0, over: 0, changed: 0, young: 0, ahead: 0 };
   const onEnd = (object: string, end: LeakEnd, allocation: Allocation | undefined): void => {
     counts[end]++;
     if (end !== "released") note(cli, `${object} left: ${LEFT[end]}`);
@@ -36,7 +37,7 @@ export async function ipamReleaseReport(cli: Cli, source: string): Promise<numbe
   } finally {
     say(cli, `released ${counts.released} of ${reported.length} leaked ${reported.length === 1 ? "address" : "addresses"}`);
   }
-  return counts.changed + counts.young === 0 ? EXIT.done : EXIT.failed;
+  return counts.changed + counts.young + counts.ahead === 0 ? EXIT.done : EXIT.failed;
 }
 
 /** Each address once: of several reports put together, what the last one says. */

@@ -21,13 +21,14 @@ import { toTransactPorts } from "./ipam-ports.ts";
 /** Prints who has the address, the pools and reservations that it lies in, and its block. */
 export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, output: ReportFormat | undefined): Promise<number> {
   const find = (): Promise<AddressState> => findOwner(toTransactPorts(cli, datastore), ip);
-  const { allocation, block, isCoolingDown } = await withDamageNamed(cli, datastore, ip, find);
+  const { allocation, block, coolsUntil } = await withDamageNamed(cli, datastore, ip, find);
   const text = toAddressText(ip);
   if (output !== undefined) {
     cli.io.stdout.write(toReportText(output, { ip: text, ...toUse(allocation) }));
     return EXIT.done;
   }
-  if (allocation === undefined) say(cli, `${text} is not assigned${isCoolingDown ? "; it was released and is cooling down" : ""}`);
+  const cooling = coolsUntil === undefined ? "" : `; it was released and is cooling down until ${toTimeText(coolsUntil)}`;
+  if (allocation === undefined) say(cli, `${text} is not assigned${cooling}`);
   else say(cli, `${text} is in use by ${describeAllocation(allocation)}`);
   for (const line of await describePlace(datastore, ip)) say(cli, line);
   if (block === undefined) say(cli, "no block is claimed around it");

@@ -73,7 +73,7 @@ describe("findOwner() and releaseAddress()", () => {
     const neighbours = [parseAddress("10.65.0.8"), parseAddress("10.65.0.10")];
     for (const [i, one] of neighbours.entries()) await world.add(`neighbour-${i}`, "n1", { addresses: [one] });
     await world.add("c1", "n1", { addresses: [address] });
-    expect(await findOwner(world.ports, address)).toMatchObject({ allocation: { owner: { containerID: "c1" } }, isCoolingDown: false });
+    expect(await findOwner(world.ports, address)).toMatchObject({ allocation: { owner: { containerID: "c1" } }, coolsUntil: undefined });
     expect(await releaseAddress(world.ports, address)).toMatchObject({ owner: { containerID: "c1", node: "n1" } });
     expect(await findOwner(world.ports, address)).toMatchObject({ allocation: undefined, block: { node: "n1" } });
     for (const [i, one] of neighbours.entries())
@@ -94,9 +94,10 @@ describe("findOwner() and releaseAddress()", () => {
     await releaseAddress(world.ports, address);
     const [empty] = await world.datastore.read([{ type: "empty-blocks", within: parsePrefix("10.65.0.0/24"), limit: 1 }]);
     expect(empty.map(({ since }) => since - Math.floor(world.clock.now() / 1_000))).toEqual([61]);
-    expect(await findOwner(world.ports, address)).toMatchObject({ allocation: undefined, isCoolingDown: true });
+    const coolsUntil = Math.floor(world.clock.now() / 1_000) + 60;
+    expect(await findOwner(world.ports, address)).toMatchObject({ allocation: undefined, coolsUntil });
     for (const other of ["10.65.0.0", "10.65.0.8"])
-      expect(await findOwner(world.ports, parseAddress(other))).toMatchObject({ allocation: undefined, isCoolingDown: false });
+      expect(await findOwner(world.ports, parseAddress(other))).toMatchObject({ allocation: undefined, coolsUntil: undefined });
   });
 
   test("name whose an address was also where the reply to its release was lost", async () => {

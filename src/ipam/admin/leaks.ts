@@ -27,9 +27,9 @@ export type ReportedLeak = Pick<Leak, "object" | "detail">;
 
 /**
  * What became of a reported leak: `released`; `over`, because it is no leak any more; `changed`, because the address has leaked from another
- * attachment by now; `young`, because an ADD may be about to record the address.
+ * attachment by now; `young`, because an ADD may be about to record the address; `ahead`, because that cannot be told: a clock is wrong.
  */
-export type LeakEnd = "released" | "over" | "changed" | "young";
+export type LeakEnd = "released" | "over" | "changed" | "young" | "ahead";
 
 /** Of one commit; more would make it too large for etcd. */
 const ADDRESSES_PER_COMMIT = 32;
@@ -89,6 +89,7 @@ export async function releaseLeaks(
     const leak = leaks.get(object);
     if (leak === undefined) onEnd(object, "over", undefined);
     else if (!detail.startsWith(leak.detailStart)) onEnd(object, "changed", leak.allocation);
+    else if (leak.allocation.since - now > LONGEST_ADD_MS / 1000) onEnd(object, "ahead", leak.allocation);
     else if (now - leak.allocation.since < LONGEST_ADD_MS / 1000) onEnd(object, "young", leak.allocation);
     else due.push(leak);
   }

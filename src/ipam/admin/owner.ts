@@ -15,8 +15,8 @@ export interface AddressState {
   readonly allocation: Allocation | undefined;
   /** The claimed block around it. */
   readonly block: { readonly cidr: Prefix; readonly node: string } | undefined;
-  /** It was released, and cools down. */
-  readonly isCoolingDown: boolean;
+  /** It was released, and cools down to the end of this second since 1970. */
+  readonly coolsUntil: number | undefined;
 }
 
 /** Who has an address. */
@@ -25,10 +25,11 @@ export async function findOwner(ports: TransactPorts, address: Address): Promise
     const block = lookUpBlock(facts, NO_DRAFT, address)?.block;
     const ordinal = block === undefined ? undefined : ordinalOf(block.cidr, address);
     if (block === undefined || ordinal === undefined)
-      return { writes: [], result: { allocation: undefined, block: undefined, isCoolingDown: false } };
+      return { writes: [], result: { allocation: undefined, block: undefined, coolsUntil: undefined } };
     const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
     const allocation = block.allocations.find((candidate) => candidate.ordinal === ordinal);
-    return { writes: [], result: { allocation, block, isCoolingDown: isCoolingDown(block, ordinal, moment) } };
+    const end = (block.releasedAt.get(ordinal) ?? 0) + moment.cooldown;
+    return { writes: [], result: { allocation, block, coolsUntil: isCoolingDown(block, ordinal, moment) ? end : undefined } };
   });
 }
 
