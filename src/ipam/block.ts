@@ -45,7 +45,7 @@ export function isWithinCooldown(releasedAt: number | undefined, { now, cooldown
 
 /** Gives a free address to an owner. */
 export function take(block: Block, ordinal: number, owner: AllocationOwner, now: number): Block {
-  const releasedAt = new Map(block.releasedAt);
+  const releasedAt = withoutFuture(block, now);
   releasedAt.delete(ordinal);
   const allocations = [...block.allocations, { ordinal, owner, since: now }].sort((a, b) => a.ordinal - b.ordinal);
   return { ...block, allocations, free: block.free.filter((other) => other !== ordinal), releasedAt, emptySince: undefined };
@@ -63,7 +63,7 @@ export function release(block: Block, isTarget: (allocation: Allocation) => bool
   if (released.length === 0) return { block, released };
   const ordinals = new Set(released.map(({ ordinal }) => ordinal));
   const allocations = block.allocations.filter(({ ordinal }) => !ordinals.has(ordinal));
-  const releasedAt = new Map(block.releasedAt);
+  const releasedAt = withoutFuture(block, now);
   for (const ordinal of ordinals) releasedAt.set(ordinal, now);
   const emptySince = allocations.length === 0 ? latest(now, releasedAt, cooldown) : undefined;
   return { block: { ...block, allocations, free: [...block.free, ...ordinals], releasedAt, emptySince }, released };
@@ -93,6 +93,11 @@ export function moveTo(block: Block, node: string): Block {
 /** Whether an owner is this attachment. */
 export function isSameAttachment(owner: AllocationOwner, id: AttachmentId): boolean {
   return owner.containerID === id.containerID && owner.network === id.network && owner.ifName === id.ifName;
+}
+
+/** Addresses that a node with a clock far ahead has released cool down from now on: otherwise they would be lost until then. */
+function withoutFuture({ releasedAt }: Block, now: number): Map<number, number> {
+  return new Map([...releasedAt].map(([ordinal, at]) => [ordinal, at > now + FAR_AHEAD ? now : at]));
 }
 
 /** The second in which the last address of an empty block has cooled down, or `atLeast`. */
