@@ -1,6 +1,7 @@
 /** For tests of netplugctl: one real command in the test's process, with streams that are kept. */
 
 import { DEFAULT_CONFIG_FILE } from "../../../src/cli/access/config-file.ts";
+import { type HostAddress, readHostAddresses } from "../../../src/cli/host-addresses.ts";
 import type { CliIo } from "../../../src/cli/io.ts";
 import { runCli } from "../../../src/cli/main.ts";
 import { openLog, readInput } from "../../../src/cli/program.ts";
@@ -27,6 +28,8 @@ export interface CliOptions {
   readonly isTerminal?: boolean;
   /** What it is called as. @default "netplugctl" */
   readonly program?: string;
+  /** What the kernel shows. @default what it really does */
+  readonly hostAddresses?: readonly HostAddress[];
   /** What the command gets for the datastore. @default that itself */
   readonly instead?: (datastore: Datastore) => Datastore;
 }
@@ -36,6 +39,7 @@ const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
 /** Runs one command in this process, with this environment and no other. */
 export async function runInProcess(argv: readonly string[], options: CliOptions): Promise<CliResult> {
   const { stdin = "", env = {}, defaultConfig, isTerminal = false, program = "netplugctl", instead = (datastore) => datastore } = options;
+  const { hostAddresses } = options;
   const texts = { stdout: "", stderr: "" };
   const kubernetes = { processes: linuxProcesses, env };
   const io: CliIo = {
@@ -47,7 +51,7 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
     openLog,
     readInput: async (source, limitBytes) => (source === "-" ? stdin : await readInput(source, limitBytes)),
     makeUuid: () => crypto.randomUUID(),
-    readHostAddresses: async () => (await import("../../../src/cli/host-addresses.ts")).readHostAddresses(),
+    readHostAddresses: async () => hostAddresses ?? readHostAddresses(),
     openDatastore: (config) => instead(openDatastore(config, { ...ports, kubernetes })),
     openKube: async (config) => new KubeClient(config, { ...ports, ...kubernetes }, config),
   };
