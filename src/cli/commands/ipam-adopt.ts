@@ -4,7 +4,7 @@ import type { AllocationOwner } from "../../api/ipam-block.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { isNodeName, NODE_NAME } from "../../endpoint/names.ts";
-import { type Adoption, adoptAddress } from "../../ipam/admin/adopt.ts";
+import { type Adoption, adoptAddress, giveBackAddress } from "../../ipam/admin/adopt.ts";
 import { describeAllocation } from "../../ipam/owner-text.ts";
 import { equalAddresses, toAddressText } from "../../lib/ip/address.ts";
 import { quoteValue } from "../../lib/quote.ts";
@@ -27,10 +27,14 @@ export async function ipamAdopt(cli: Cli, { node }: AdoptFlags): Promise<number>
   return await withDatastore(cli, async (datastore) => {
     const [endpoints] = await datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
     const counts = { adopted: 0, had: 0, refused: 0 };
+    const adoptions: HostAddress[] = [];
     for (const one of found) {
       const endpoint = endpoints.find(({ value }) => isEndpointOf(value, one))?.value;
-      counts[await adopt(cli, datastore, one, { ...one.attachment, ...(endpoint && detailsOf(endpoint)), node })]++;
+      const end = await adopt(cli, datastore, one, { ...one.attachment, ...(endpoint && detailsOf(endpoint)), node });
+      counts[end]++;
+      if (end === "adopted") adoptions.push(one);
     }
+    if (adoptions.length > 0) counts.adopted -= await giveBack(cli, datastore, adoptions, node);
     const { adopted, had, refused } = counts;
     const others = refused === 0 ? "" : `; ${refused} cannot be: recreate their workloads`;
     say(cli, `allocated ${adopted} of ${found.length} addresses in use on this host, ${had} were${others}`);
@@ -66,6 +70,25 @@ async function adopt(
   const isAdopted = "end" in adoption && adoption.end === "adopted";
   say(cli, `${toAddressText(address)} ${isAdopted ? "allocated to" : "is in use by"} ${whose}${whyNot(adoption)}`);
   return isAdopted ? "adopted" : "refused";
+}
+
+/** Milliseconds in which the kernel ends an interface whose DEL has begun. */
+const REMOVAL_MS = 1_000;
+
+/** Releases what was adopted for an interface that has ended since. @returns how many addresses that are */
+async function giveBack(cli: Cli, datastore: Datastore, adoptions: readonly HostAddress[], node: string): Promise<number> {
+  await cli.io.clock.sleep(REMOVAL_MS);
+  const left = new Set((await cli.io.readHostAddresses()).map(keyOf));
+  const gone = adoptions.filter((one) => !left.has(keyOf(one)));
+  for (const { attachment, address } of gone) {
+    await giveBackAddress(toTransactPorts(cli, datastore), { ...attachment, node }, address);
+    say(cli, `${toAddressText(address)} released again: its interface is gone`);
+  }
+  return gone.length;
+}
+
+function keyOf({ attachment: { network, containerID, ifName }, address }: HostAddress): string {
+  return [toAddressText(address), network, containerID, ifName].join(" ");
 }
 
 function whyNot(adoption: Adoption): string {

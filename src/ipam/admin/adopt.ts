@@ -9,6 +9,7 @@ import { isSameAttachment, newBlock, take } from "../block.ts";
 import { expectNotFrozen, IP_POOLS } from "../cluster.ts";
 import { type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "../draft.ts";
 import { type Facts, know } from "../facts.ts";
+import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
 import { poolQueryOf, toPoolTable } from "../pools.ts";
 import { type Decision, transact, type TransactPorts } from "../transact.ts";
 
@@ -27,13 +28,20 @@ export async function adoptAddress(ports: TransactPorts, owner: AllocationOwner,
     const ordinal = ordinalOf(block.cidr, address) ?? 0;
     const holder = block.allocations.find((one) => one.ordinal === ordinal);
     if (holder !== undefined) {
-      const isOwn = holder.owner.node === owner.node && isSameAttachment(holder.owner, owner);
-      return { writes: [], result: isOwn ? { end: isWritten ? "adopted" : "had" } : { holder } };
+      return { writes: [], result: isAllocatedTo(owner, holder) ? { end: isWritten ? "adopted" : "had" } : { holder } };
     }
     isWritten = true;
     const draft = withBlock(NO_DRAFT, stored, take(block, ordinal, owner, now));
     return { writes: [expectNotFrozen(facts), ...toBlockWrites(draft)], result: { end: "adopted" } };
   });
+}
+
+/** Releases an adopted address, whose user has ended meanwhile: its DEL may have looked for the address just before. */
+export async function giveBackAddress(ports: TransactPorts, owner: AllocationOwner, address: Address): Promise<void> {
+  await transact(ports, addressQueries([address]), (facts, { now }) => ({
+    writes: planReleaseAt([address], (one) => isAllocatedTo(owner, one), facts, now).writes,
+    result: undefined,
+  }));
 }
 
 /** The claimed block around the address, whoever owns it, or a new one of the node. */
@@ -52,4 +60,8 @@ function blockFor(
   const [other] = know(facts, { type: "claimed-blocks", within: cidr, limit: 1 }, () => [poolQueryOf(pool)]);
   if (other !== undefined) return { overlapped: toPrefixText(other.cidr) };
   return { stored: undefined, block: newBlock(cidr, node, now) };
+}
+
+function isAllocatedTo(owner: AllocationOwner, allocation: Allocation): boolean {
+  return allocation.owner.node === owner.node && isSameAttachment(allocation.owner, owner);
 }
