@@ -4,11 +4,15 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Json } from "../support/cni-call.ts";
+import { ShownDocument } from "../support/document.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
-import { runNetplugctl, setReady } from "../support/netplugctl.ts";
+import { runNetplugctl } from "../support/netplugctl.ts";
+import { Reader } from "../support/reader.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
+
+const DOCUMENT = new ShownDocument("docs/troubleshooting.md");
 
 const node = share(
   () => TestNode.start([]),
@@ -50,12 +54,18 @@ async function forgetBlocks(): Promise<void> {
 }
 
 const adopt = async (): ReturnType<typeof runNetplugctl> =>
-  await runNetplugctl(node.datastore.env, ["ipam", "adopt", `--node=${node.nodename}`]);
+  await runNetplugctl(node.datastore.env, DOCUMENT.one("netplugctl ipam adopt").replace("NODE", node.nodename).split(" ").slice(1));
+
+/** Does what the document shows. */
+async function type(part: string): Promise<void> {
+  const command = DOCUMENT.inline().find((code) => code.startsWith("netplugctl ") && code.includes(part)) ?? `echo ${part}; false`;
+  await new Reader(node.folder, node.datastore.env).type(command);
+}
 
 test("the addresses of pods that run are allocated again, while the datastore is locked, and end with their pods", async () => {
   const first = await attach();
   const before = [first, await attach()];
-  await setReady(node.datastore.env, false);
+  await type('"datastoreReady":false');
   await forgetBlocks();
   const { status, stdout, stderr } = await adopt();
   expect([status, stdout.trimEnd().split("\n").at(-1)]).toEqual([0, "allocated 4 of 4 addresses in use on this host, 0 were"]);
@@ -70,7 +80,7 @@ test("the addresses of pods that run are allocated again, while the datastore is
   expect(JSON.parse(await node.ctl(["ipam", "check", "-o", "json"]))).toMatchObject({ problems: [] });
   rmSync(join(node.folder, "blocks.json"), { force: true });
   expect((await adopt()).stdout).toBe("allocated 0 of 4 addresses in use on this host, 4 were\n");
-  await setReady(node.datastore.env, true);
+  await type('"datastoreReady":true');
 
   const after = [await attach(), await attach(), await attach()];
   const all = [...before, ...after].flatMap(({ addresses }) => addresses);
