@@ -5,9 +5,10 @@ import { allocate } from "../ipam/allocate.ts";
 import type { Facts } from "../ipam/facts.ts";
 import { type AllocatedAddress, allocationQueries } from "../ipam/plan-allocation.ts";
 import { messageOf } from "../lib/errors.ts";
-import { toAddressText } from "../lib/ip/address.ts";
+import { type Address, toAddressText } from "../lib/ip/address.ts";
 import type { Netns } from "../linux/netns.ts";
 import { checkAddable } from "./addable.ts";
+import { requireUnrouted } from "./address-in-use/routed.ts";
 import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
 import { toAddressRequest, toAddressSubject } from "./call-requests.ts";
 import { type Call, withUndoDeadline } from "./call.ts";
@@ -40,8 +41,13 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   const asked = await askKubernetes(call);
   const reading = beginReading(call, [...queries, ...prefetch.load()]);
   // While the answer is on its way.
+  let chosen: readonly Address[] = [];
   await whileWanted(call, netns, hold, {
-    answer,
+    answer(result) {
+      // `ptp` would take over the route of whoever uses the address.
+      requireUnrouted(call.host.kernel, chosen);
+      answer(result);
+    },
     async give({ beforeCommit, onOutcome }) {
       const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
       const request = early ?? toAddressRequest(call, await kubernetes?.toPodFacts(undefined));
@@ -56,6 +62,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
         return (await renew(call, beforeCommit, request.owner, addresses)) ? given : await allocateFrom(undefined);
       };
       const addresses = await allocateFrom(facts).finally(() => defects.forEach((defect) => call.log.warning(defect)));
+      if (areNew && request.addresses.length === 0) chosen = addresses.map(({ address }) => address);
       return { result: toIpamResult(addresses), areNew };
     },
   });

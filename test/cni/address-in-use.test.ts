@@ -87,3 +87,22 @@ test("an address that a delegate gave is not replaced by another one", async () 
   expect(reply.json).toMatchObject({ code: 109, msg: expect.stringContaining("if nothing uses 10.66.0.2 there") });
   await node.del(call);
 });
+
+test("netplug-ipam gives no such address either, unless it is asked for", async () => {
+  await node.createPool("fresh", { cidr: "10.67.0.0/29", blockSize: 30 });
+  const config = node.config({ ipam: { ipv4_pools: ["fresh"] } });
+  const add = async (args = ""): Promise<string> => {
+    const call = { containerID: node.newContainerID(), plugin: "netplug-ipam", config, args };
+    pods.defer(() => node.del(call));
+    const { json } = await node.call("ADD", { ...call, netns: pods.use(new TestNetns()).path });
+    return json?.ips?.[0]?.address.replace("/30", "") ?? "";
+  };
+  const first = await add();
+  const blocks = [0, 4].map((start) => ADDRESSES.slice(start, start + 4).map((address) => address.replace("10.65", "10.67")));
+  const own = blocks.find((addresses) => addresses.includes(first)) ?? [];
+  const routed = own.filter((address) => address !== first);
+  addRoutes(routed);
+  expect(own).not.toContain(await add());
+  expect(await node.addressesInUse()).toBe(3);
+  expect(await add(`IP=${routed[0]}`)).toBe(routed[0] ?? "");
+});

@@ -14,11 +14,13 @@ import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
 import type { Call } from "../call.ts";
 import type { Kernel } from "../link/kernel.ts";
 import type { FailedRun } from "../failed-run.ts";
+import { USE_ADDRESS } from "./routed.ts";
 import { withReserved } from "./with-reserved.ts";
 
 /** Whether an ADD failed because there is a route to its address. Of one that left something behind, the undo failed, too. */
 export function isRouteInTheWay(fault: unknown): fault is KernelError {
-  if (!(fault instanceof KernelError) || fault.errno !== EEXIST || fault.operation !== "add route") return false;
+  if (!(fault instanceof KernelError) || fault.errno !== EEXIST) return false;
+  if (fault.operation !== "add route" && fault.operation !== USE_ADDRESS) return false;
   const destination = tryParsePrefix(fault.object);
   return destination?.length === WIDTH[destination?.family ?? 4];
 }
