@@ -4,6 +4,7 @@ import { NEXT_HOPS } from "../endpoint/pod-link.ts";
 import { allocate } from "../ipam/allocate.ts";
 import type { Facts } from "../ipam/facts.ts";
 import { type AllocatedAddress, allocationQueries } from "../ipam/plan-allocation.ts";
+import type { AddressRequest } from "../ipam/request.ts";
 import { messageOf } from "../lib/errors.ts";
 import { type Address, toAddressText } from "../lib/ip/address.ts";
 import type { Netns } from "../linux/netns.ts";
@@ -16,7 +17,7 @@ import { settle } from "./failures.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { openNetnsIfThere } from "./link/pod-netns.ts";
 import { claimPending } from "./pending-release/claim.ts";
-import { beginPendingOfAdd } from "./pending-release/while-adding.ts";
+import { type PendingOfAdd, preparePendingOfAdd } from "./pending-release/while-adding.ts";
 import { isNodeLookedUp, isPodLookedUp } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import { type CniResult, toResultIp } from "./protocol/result.ts";
@@ -34,38 +35,44 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   // Addresses alone need no namespace: none named, or a path to something else, is no error here.
   using netns = openNetnsIfThere(call.host.kernel, call.environment.netns ?? "");
   const hold = holdAttachment(call, netns);
-  await claimPending(call, hold);
+  const pending = netns === undefined ? undefined : preparePendingOfAdd(call, netns, hold);
+  await claimPending(call, hold, pending?.write);
+  await whileWanted(
+    call,
+    { netns, hold, pending },
+    {
+      give: (around) => giveAddresses(call, early, around),
+      answer({ result, chosen }) {
+        // `ptp` would take over the route of whoever uses the address.
+        requireUnrouted(call.host.kernel, chosen);
+        answer(result);
+      },
+    },
+  );
+}
+
+/** @param early what is asked for, if that is known before the pod is read */
+async function giveAddresses(call: Call, early: AddressRequest | undefined, { beforeCommit, onOutcome }: AroundCommit): Promise<Given> {
   const ports = transactPortsOf(call);
   const { ledger, prefetch } = call;
   const queries = allocationQueries([early ?? toAddressSubject(call)]);
   const asked = await askKubernetes(call);
   const reading = beginReading(call, [...queries, ...prefetch.load()]);
-  // While the answer is on its way.
-  let chosen: readonly Address[] = [];
-  await whileWanted(call, netns, hold, {
-    answer(result) {
-      // `ptp` would take over the route of whoever uses the address.
-      requireUnrouted(call.host.kernel, chosen);
-      answer(result);
-    },
-    async give({ beforeCommit, onOutcome }) {
-      const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
-      const request = early ?? toAddressRequest(call, await kubernetes?.toPodFacts(undefined));
-      const defects = new Set<string>();
-      let areNew = false;
-      const allocateFrom = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {
-        const options = { facts: known, loadPrefetch: prefetch.load, beforeCommit, onOutcome, defects };
-        const given = await ledger.time("datastore", () => allocate(ports, request, options));
-        areNew = given.every(({ isNew }) => isNew);
-        if (areNew) return given;
-        const addresses = given.map(({ address }) => address);
-        return (await renew(call, beforeCommit, request.owner, addresses)) ? given : await allocateFrom(undefined);
-      };
-      const addresses = await allocateFrom(facts).finally(() => defects.forEach((defect) => call.log.warning(defect)));
-      if (areNew && request.addresses.length === 0) chosen = addresses.map(({ address }) => address);
-      return { result: toIpamResult(addresses), areNew };
-    },
-  });
+  const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
+  const request = early ?? toAddressRequest(call, await kubernetes?.toPodFacts(undefined));
+  const defects = new Set<string>();
+  let areNew = false;
+  const allocateFrom = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {
+    const options = { facts: known, loadPrefetch: prefetch.load, beforeCommit, onOutcome, defects };
+    const given = await ledger.time("datastore", () => allocate(ports, request, options));
+    areNew = given.every(({ isNew }) => isNew);
+    if (areNew) return given;
+    const addresses = given.map(({ address }) => address);
+    return (await renew(call, beforeCommit, request.owner, addresses)) ? given : await allocateFrom(undefined);
+  };
+  const addresses = await allocateFrom(facts).finally(() => defects.forEach((defect) => call.log.warning(defect)));
+  const chosen = areNew && request.addresses.length === 0 ? addresses.map(({ address }) => address) : [];
+  return { result: toIpamResult(addresses), areNew, chosen };
 }
 
 /** Each address with its block's prefix length and our next hop, and no routes. */
@@ -76,18 +83,29 @@ function toIpamResult(addresses: readonly AllocatedAddress[]): CniResult {
   return { interfaces: [], ips, routes: [], dns: undefined };
 }
 
+/** For `transact()`. */
+type AroundCommit = Pick<Hold, "beforeCommit" | "onOutcome">;
+
+interface Given {
+  readonly result: CniResult;
+  /** Whether no earlier ADD got any of the addresses. */
+  readonly areNew: boolean;
+  /** Those of them that are new, and that nobody asked for. */
+  readonly chosen: readonly Address[];
+}
+
+/** How an ADD has its attachment. */
+interface Holding {
+  /** Undefined: the caller wants addresses alone. */
+  readonly netns: Netns | undefined;
+  readonly hold: Hold;
+  readonly pending: PendingOfAdd | undefined;
+}
+
 /** What an ADD does while its attachment lasts. */
 interface Giving {
-  /**
-   * Allocates; calls `beforeCommit` before each commit, and `onOutcome` once it knows what became of one.
-   *
-   * @returns also whether no earlier ADD got any of the addresses
-   */
-  readonly give: (around: {
-    readonly beforeCommit: () => void;
-    readonly onOutcome: (isApplied: boolean) => void;
-  }) => Promise<{ readonly result: CniResult; readonly areNew: boolean }>;
-  readonly answer: (result: CniResult) => void;
+  readonly give: (around: AroundCommit) => Promise<Given>;
+  readonly answer: (given: Given) => void;
 }
 
 /**
@@ -96,14 +114,13 @@ interface Giving {
  *
  * @throws {NetplugError} badNetns when the namespace has lost its name, tryAgainLater when the attachment was ended or is another ADD's; nothing is kept then
  */
-async function whileWanted(call: Call, netns: Netns | undefined, hold: Hold, { give, answer }: Giving): Promise<void> {
+async function whileWanted(call: Call, { netns, hold, pending }: Holding, { give, answer }: Giving): Promise<void> {
   const { kernel } = call.host;
-  const pending = netns === undefined ? undefined : beginPendingOfAdd(call, netns, hold);
   const isOver = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
   let isCommitted = false;
   let isUnanswered = false;
   try {
-    const { result, areNew } = await give({
+    const given = await give({
       beforeCommit() {
         hold.beforeCommit();
         isCommitted = true;
@@ -113,8 +130,8 @@ async function whileWanted(call: Call, netns: Netns | undefined, hold: Hold, { g
     hold.isSent = false;
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isOver()) hold.requireHeld();
-    isUnanswered = areNew;
-    answer(result);
+    isUnanswered = given.areNew;
+    answer(given);
   } catch (thrown) {
     if (isUnanswered || isOver()) {
       pending?.leave();

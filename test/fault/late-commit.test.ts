@@ -202,6 +202,23 @@ test.concurrent.each([NETPLUG, IPAM_ALONE])(
   },
 );
 
+test.concurrent("the same of an ADD of netplug-ipam that is repeated, and cannot ask Kubernetes", async () => {
+  await using node = await startNode({ ...IPAM_ALONE, args: `K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0` });
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path };
+  const { host, apply } = withLateCommit();
+  expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
+  const unreadable = { policy: { type: "k8s" }, kubernetes: { kubeconfig: "/dev/null/none" } };
+  expect((await node.call("ADD", { ...ofPod, config: unreadable })).json?.code).toBe(7);
+  expect((await node.call("DEL", ofPod)).stdout).toBe("");
+  pod.delete();
+  await apply(node);
+  expect(heldIn(await node.changes())).toBe(2);
+  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
+  expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+});
+
 test.concurrent("the same of an ADD that was killed, and whose DEL fails", async () => {
   await using node = await startNode(NETPLUG);
   using pod = new TestNetns();

@@ -275,6 +275,24 @@ describe("killed at each step", () => {
     expect(await node.verify()).toEqual([]);
   });
 
+  test.concurrent("of an ADD that is repeated after a DEL that failed: what that left to release is not forgotten", async () => {
+    await using node = await startNode(IPAM_ALONE);
+    const { faults, steps } = await eachStep({ moments: ["before", "after"] }, async (at, moment) => {
+      using pod = new TestNetns();
+      expect((await node.call("ADD", { netns: pod.path })).status).toBe(0);
+      expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
+      const { killedAt, hasHalf } = await node.callVictim(victim.program, "ADD", at, moment, { netns: pod.path });
+      // Its last step: all was done, and DEL is called for it as for any other.
+      if (killedAt === undefined || (killedAt === "files.remove" && moment === "after")) await expectDel(node, { netns: pod.path });
+      pod.delete();
+      await expectDel(node, LATER);
+      return { step: killedAt, hasHalf, faults: await node.changes() };
+    });
+    expect(faults).toEqual([]);
+    expect(steps).toContainEqual(expect.stringContaining("commit"));
+    expect(await node.verify()).toEqual([]);
+  });
+
   test.concurrent("of a DEL that releases for another: the next one does the rest", async () => {
     await using node = await startNode(IPAM_ALONE);
     const { faults, steps } = await eachStep({ moments: ["before", "after"] }, async (at, moment) => {

@@ -11,14 +11,19 @@ import { mayArrive, readPending } from "./pending-file.ts";
 const LOCK_WAIT_MS = 5_000;
 
 /** @see claimPending */
-export async function cancelPending(call: LocalCall, hold: Hold): Promise<void> {
+export async function cancelPending(call: LocalCall, hold: Hold, writeOwn?: () => void): Promise<void> {
   using _lock = await waitForPendingLock(call);
   // What an earlier ADD has sent is looked for after this one, unless this one's own commit changes the same blocks.
   tolerate(call, () => {
     const pending = readPending(call, call.environment);
     if (pending !== undefined && mayArrive(call, pending.until)) hold.isSent = true;
   });
-  removeNodeFile(call, "unreleased");
+  let isReplaced = false;
+  tolerate(call, () => {
+    writeOwn?.();
+    isReplaced = writeOwn !== undefined;
+  });
+  if (!isReplaced) removeNodeFile(call, "unreleased");
 }
 
 /** @throws NetplugError tryAgainLater when other calls hold the lock too long */

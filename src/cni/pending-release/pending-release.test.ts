@@ -5,7 +5,7 @@ import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Hold, HoldNote, HoldState } from "../attachment-state/hold.ts";
 import { unlessTaken } from "./after-failed-add.ts";
 import { claimPending } from "./claim.ts";
-import { beginPendingOfAdd } from "./while-adding.ts";
+import { preparePendingOfAdd } from "./while-adding.ts";
 import { type PendingOfDel, preparePendingOfDel } from "./while-deleting.ts";
 
 const FILE = "/run/netplug/unreleased/net@c1@eth0";
@@ -17,6 +17,10 @@ const inState = (state: HoldState, isOutrun = false): Hold => ({ state: () => st
 
 function untilOf({ clock }: LocalWorld): string {
   return `/run/netns/a\n${clock.now() + LONGEST_ADD_MS}\n1\n`;
+}
+
+function fails(message: string): never {
+  throw new Error(message);
 }
 
 /** A DEL's note in advance, where an ADD has the attachment. */
@@ -78,7 +82,8 @@ describe("the note of an ADD of netplug-ipam", () => {
   ])("is its own to end or to keep when the attachment is %s: %p", (state, isIts) => {
     for (const end of ["drop", "leave"] as const) {
       const world = createLocalWorld();
-      const mark = beginPendingOfAdd(world.call, { ...PLACE } as Parameters<typeof beginPendingOfAdd>[1], inState(state));
+      const mark = preparePendingOfAdd(world.call, { ...PLACE } as Parameters<typeof preparePendingOfAdd>[1], inState(state));
+      mark.write();
       const before = untilOf(world);
       expect(world.files[FILE]).toBe(before);
       mark[end]();
@@ -144,6 +149,20 @@ test.each<[what: string, text: string | null, isSent: boolean]>([
   const hold = { ...inState("held"), isSent: false };
   await claimPending(world.call, hold);
   expect([world.files, hold.isSent]).toEqual([{}, isSent]);
+});
+
+test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | undefined]>([
+  ["takes the place of what it cancels", (world: LocalWorld) => void (world.files[FILE] = "own"), "own"],
+  ["goes with what it cancels where it cannot be written", () => fails("no space left"), undefined],
+])("an ADD's own pending release %s", async (_what, writeOwn, left) => {
+  const world = createLocalWorld();
+  world.files[FILE] = "\n0\n\n";
+  const removed: string[] = [];
+  const { remove } = world.call.host.files;
+  Object.assign(world.call.host.files, { remove: (path: string) => (removed.push(path), remove(path)) });
+  await claimPending(world.call, inState("held"), () => writeOwn(world));
+  expect(world.files).toEqual(left === undefined ? {} : { [FILE]: left });
+  expect(removed).toEqual(left === undefined ? [FILE] : []);
 });
 
 test("an ADD cancels a pending release, unless it is being carried out", async () => {

@@ -7,24 +7,26 @@ import { removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
 import type { LocalCall } from "../call.ts";
 import { writePending } from "./pending-file.ts";
 
-/** It stands from the beginning of the ADD. */
+/** It stands while the ADD is under way. */
 export interface PendingOfAdd {
+  /** Notes that the addresses are to be released when the ADD's namespace is gone. @throws NetplugError ioFailure */
+  readonly write: () => void;
   /** Removes it: the caller will call DEL, or nothing was allocated. */
   drop(): void;
   /** Keeps it: the ADD is over, and may have left addresses, or what it has sent may arrive. */
   leave(): void;
 }
 
-/** Writes that the addresses are to be released when the ADD's namespace is gone. */
-export function beginPendingOfAdd(call: LocalCall, { path, id }: Netns, hold: Hold): PendingOfAdd {
+/** Writes nothing yet. */
+export function preparePendingOfAdd(call: LocalCall, { path, id }: Netns, hold: Hold): PendingOfAdd {
   const { clock } = call.host;
-  const write = (until: number): void => tolerate(call, () => writePending(call, { path, until, id, addresses: [] }));
+  const write = (until: number): void => writePending(call, { path, until, id, addresses: [] });
   const ifHeld = (work: () => void): void => {
-    if (["held", "ended"].includes(hold.state())) work();
+    if (["held", "ended"].includes(hold.state())) tolerate(call, work);
   };
-  write(clock.now() + LONGEST_ADD_MS);
   return {
-    drop: () => ifHeld(() => tolerate(call, () => removeNodeFile(call, "unreleased"))),
+    write: () => write(clock.now() + LONGEST_ADD_MS),
+    drop: () => ifHeld(() => removeNodeFile(call, "unreleased")),
     leave: () => ifHeld(() => write(hold.isSent ? clock.now() + LONGEST_ADD_MS : 0)),
   };
 }
