@@ -10,10 +10,11 @@ import { KernelError } from "../../src/linux/kernel-error.ts";
 import { eventually } from "../support/eventually.ts";
 import { TestNetns } from "../support/netns.ts";
 import { eachStep } from "./support/enumerate.ts";
-import { KUBERNETES, KUBERNETES_POD, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
+import { KUBERNETES, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { hasLink, heldIn } from "./support/judge.ts";
 import { ANOTHER, type CallOptions, type FaultNode } from "./support/node.ts";
 import { shareEtcd, shareVictim } from "./support/shared.ts";
+import { serveUnmanagedPod } from "./support/unmanaged-pod.ts";
 
 const { startNode } = shareEtcd();
 const victim = shareVictim();
@@ -243,24 +244,6 @@ test.concurrent.each(["GC", "DEL"] as const)(
     expect(left.filter((name) => name.endsWith(".tmp")).toSorted()).toEqual(others.toSorted());
   },
 );
-
-/** The Kubernetes API, whose pod asks for an address that nobody manages. */
-function serveUnmanagedPod(address: string): ReturnType<typeof Bun.serve> {
-  const { namespace, name, uid } = KUBERNETES_POD;
-  const annotations = { "cni.netplug.io/ipAddrsNoIpam": `["${address}"]` };
-  const pod = {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { namespace, name, uid, resourceVersion: "1", annotations },
-    spec: { containers: [] },
-  };
-  const place = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, uid: "0", resourceVersion: "1" } };
-  return Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch: ({ url }) => (url.includes("/api/") ? Response.json(url.includes("/pods/") ? pod : place) : new Response(null, { status: 204 })),
-  });
-}
 
 test.concurrent.each([
   [

@@ -11,10 +11,11 @@ import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { TestNetns } from "../support/netns.ts";
-import { IPAM_ALONE, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
+import { IPAM_ALONE, KUBERNETES, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { heldIn } from "./support/judge.ts";
 import { ANOTHER, type FaultNode } from "./support/node.ts";
 import { shareEtcd } from "./support/shared.ts";
+import { serveUnmanagedPod } from "./support/unmanaged-pod.ts";
 
 const { startNode } = shareEtcd();
 
@@ -111,6 +112,22 @@ test.concurrent("what an ADD has sent that gave up is released by the next DEL a
   expect(unreleasedOn(node)).toHaveLength(1);
   expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
   expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("a record without addresses of ours is found, too", async () => {
+  using server = serveUnmanagedPod("192.0.2.9");
+  await using node = await startNode(KUBERNETES);
+  using pod = new TestNetns();
+  const config = { kubernetes: { k8s_api_root: server.url.href }, feature_control: { ip_addrs_no_ipam: true } };
+  const ofPod = { netns: pod.path, config };
+  const { host, apply } = withLateCommit();
+  expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
+  expect((await node.call("DEL", ofPod)).stdout).toBe("");
+  pod.delete();
+  await apply(node);
+  expect(await node.changes()).toHaveLength(1);
+  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
   expect(await node.verify()).toEqual([]);
 });
 

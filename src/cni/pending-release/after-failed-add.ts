@@ -18,7 +18,8 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
     throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
   const isLate = hold.isSent && hasOwnIpam(call);
   const isThere = hasNodeFile(call, "unreleased");
-  if (!isThere) writePending(call, { ...NOTHING, until: isLate ? call.host.clock.now() + LONGEST_ADD_MS : 0, addresses: [] });
+  const until = isLate ? call.host.clock.now() + LONGEST_ADD_MS : 0;
+  if (!isThere) writePending(call, { ...NOTHING, until, addresses: [], pod: call.args.pod });
   using _lock = await waitForPendingLock(call);
   const isTaken = hold.state() === "taken";
   const isOutrun = hold.isOutrun();
