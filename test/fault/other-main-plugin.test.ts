@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
+import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { CniReply } from "../support/cni.ts";
 import { TestNetns } from "../support/netns.ts";
@@ -37,6 +38,13 @@ async function expectDel(node: FaultNode, options: CallOptions): Promise<void> {
       : node.call("DEL", options);
   expect((await call).stdout).toBe("");
 }
+
+const unheard = (real: Host): Host => ({
+  ...real,
+  writeAnswer() {
+    throw new Error("test: nobody reads it");
+  },
+});
 
 describe("an ADD that outlives its DEL and its namespace", () => {
   test.concurrent("does not commit any more", async () => {
@@ -154,13 +162,6 @@ describe("an ADD that outlives its DEL and its namespace", () => {
 });
 
 describe("an ADD whose answer nobody reads takes nothing from the same container that is added again in its namespace", () => {
-  const unheard = (real: Host): Host => ({
-    ...real,
-    writeAnswer() {
-      throw new Error("test: nobody reads it");
-    },
-  });
-
   test.concurrent.each([
     ["after its DEL", true],
     ["without one", false],
@@ -177,6 +178,42 @@ describe("an ADD whose answer nobody reads takes nothing from the same container
     expect(await held(node)).toBe(2);
     expect((await node.call("ADD", { netns: pod.path })).json?.ips).toEqual(ips as never);
     await expectDel(node, { netns: pod.path });
+    expect(await node.verify()).toEqual([]);
+  });
+});
+
+describe("an ADD that fails leaves what a newer one in its namespace may have sent to be released", () => {
+  /** The commit is applied, and from then on nobody answers. */
+  const losesReply = (real: Host): Host => {
+    let isLost = false;
+    return withSteps(real, (step, work) => {
+      if (isLost && step.name.startsWith("openDatastore()")) return Promise.reject(new NetplugError("tryAgainLater", "nobody answers"));
+      if (!isCommit(step)) return work.whole();
+      isLost = true;
+      return (work.whole() as Promise<unknown>).then(() => Promise.reject(new OutcomeUnknown("nobody answers")));
+    });
+  };
+  const unreadable = (real: Host): Host =>
+    withSteps(real, (step, work) => (isRead(step) ? Promise.reject(new NetplugError("accessDenied", "test: no")) : work.whole()));
+
+  test.concurrent.each<[when: string, happens: (add: () => Promise<void>) => (real: Host) => Host, status: number]>([
+    ["before it commits", (add) => (real) => beforeStep(isRead, add)(unreadable(real)), 108],
+    [
+      "as it gives its answer",
+      (add) => (real) => beforeTurn((path) => (path.endsWith("/unreleased.lock") ? add() : undefined))(unheard(real)),
+      1,
+    ],
+  ])("%s", async (_when, happens, status) => {
+    await using node = await startNode(IPAM_ALONE);
+    using pod = new TestNetns();
+    const addAgain = async (): Promise<void> => {
+      expect((await node.call("ADD", { netns: pod.path, host: losesReply })).json?.code).toBe(11);
+    };
+    const reply = await node.call("ADD", { netns: pod.path, host: happens(addAgain) });
+    expect(reply.json?.code ?? reply.status).toBe(status);
+    expect(await held(node)).toBe(2);
+    pod.delete();
+    await expectDel(node, LATER);
     expect(await node.verify()).toEqual([]);
   });
 });

@@ -21,9 +21,8 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
   const until = isLate ? call.host.clock.now() + LONGEST_ADD_MS : 0;
   if (!isThere) writePending(call, { ...NOTHING, until, addresses: [], pod: call.args.pod });
   using _lock = await waitForPendingLock(call);
-  const isTaken = hold.state() === "taken";
-  const isOutrun = hold.isOutrun();
-  if (!isTaken && !isOutrun) await work();
+  const isOthers = hold.state() === "taken" || hold.isOutrun();
+  if (!isOthers) await work();
   // What arrives after this is for a later DEL; what was there before may be the newer ADD's.
-  if (isTaken ? !isThere : isOutrun || !isLate) removeNodeFile(call, "unreleased");
+  if (isOthers ? !isThere : !isLate) removeNodeFile(call, "unreleased");
 }

@@ -74,6 +74,14 @@ describe("a DEL's note in advance", () => {
 });
 
 describe("the note of an ADD of netplug-ipam", () => {
+  test.each(["drop", "leave"] as const)("stays as it is when a newer one in the namespace may have written it: %s", (end) => {
+    const world = createLocalWorld();
+    const mark = preparePendingOfAdd(world.call, { ...PLACE } as Parameters<typeof preparePendingOfAdd>[1], inState("held", true));
+    mark.write();
+    mark[end]();
+    expect(world.files[FILE]).toBe(untilOf(world));
+  });
+
   test.each<[state: HoldState, isIts: boolean]>([
     ["held", true],
     ["ended", true],
@@ -117,18 +125,19 @@ test.each<[state: HoldState, others: boolean, done: string, left: string | undef
   expect(world.files[FILE]).toBe(left);
 });
 
-test("what undoes a step takes nothing from a newer ADD in the namespace", async () => {
-  const world = createLocalWorld();
-  world.files[FILE] = "/run/netns/a\n0\n1\n";
-  await unlessTaken(world.call, inState("held", true), () => Promise.reject(new Error("it does")));
-  expect(world.files).toEqual({});
-});
-
-test("what undoes a step leaves the note of a newer ADD as it is", async () => {
-  const world = createLocalWorld();
-  world.files[FILE] = "/run/netns/b\n0\n2\n";
-  await unlessTaken(world.call, inState("taken"), async () => {});
-  expect(world.files[FILE]).toBe("/run/netns/b\n0\n2\n");
+describe.each([
+  ["the namespace", inState("held", true)],
+  ["another namespace", inState("taken")],
+])("what undoes a step takes nothing from a newer ADD in %s", (_where, hold) => {
+  test.each<Readonly<Record<string, string>>>([{}, { [FILE]: "/run/netns/b\n5\n2\n" }])(
+    "and leaves its note as it is: %p",
+    async (files) => {
+      const world = createLocalWorld();
+      Object.assign(world.files, files);
+      await unlessTaken(world.call, hold, () => Promise.reject(new Error("it does")));
+      expect(world.files).toEqual(files);
+    },
+  );
 });
 
 test("what undoes a step leaves an earlier note as it is where others hold the lock", async () => {

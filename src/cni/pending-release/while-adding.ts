@@ -3,7 +3,7 @@
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { Hold } from "../attachment-state/hold.ts";
-import { removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
+import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
 import type { LocalCall } from "../call.ts";
 import { writePending } from "./pending-file.ts";
 
@@ -11,9 +11,9 @@ import { writePending } from "./pending-file.ts";
 export interface PendingOfAdd {
   /** Notes that the addresses are to be released when the ADD's namespace is gone. @throws NetplugError ioFailure */
   readonly write: () => void;
-  /** Removes it: the caller will call DEL, or nothing was allocated. */
+  /** Removes it, unless it may be a newer ADD's: the caller will call DEL, or nothing was allocated. */
   drop(): void;
-  /** Keeps it: the ADD is over, and may have left addresses, or what it has sent may arrive. */
+  /** Keeps it: the ADD is over, and may have left addresses, or what it has sent may arrive. A newer ADD's stays as it is. */
   leave(): void;
 }
 
@@ -21,12 +21,14 @@ export interface PendingOfAdd {
 export function preparePendingOfAdd(call: LocalCall, { path, id }: Netns, hold: Hold): PendingOfAdd {
   const { clock } = call.host;
   const write = (until: number): void => writePending(call, { path, until, id, addresses: [] });
-  const ifHeld = (work: () => void): void => {
-    if (["held", "ended"].includes(hold.state())) tolerate(call, work);
-  };
+  const ifOwn = (work: () => void): void =>
+    tolerate(call, () => {
+      const isOthers = hold.isOutrun() && hasNodeFile(call, "unreleased");
+      if (["held", "ended"].includes(hold.state()) && !isOthers) work();
+    });
   return {
     write: () => write(clock.now() + LONGEST_ADD_MS),
-    drop: () => ifHeld(() => removeNodeFile(call, "unreleased")),
-    leave: () => ifHeld(() => write(hold.isSent ? clock.now() + LONGEST_ADD_MS : 0)),
+    drop: () => ifOwn(() => removeNodeFile(call, "unreleased")),
+    leave: () => ifOwn(() => write(hold.isSent ? clock.now() + LONGEST_ADD_MS : 0)),
   };
 }
