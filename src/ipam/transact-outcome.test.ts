@@ -1,4 +1,4 @@
-/** What a caller is told of the outcome of a commit. */
+/** What a caller is told of the outcome of a commit, and how the next try goes on after it. */
 
 import { expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
@@ -7,6 +7,7 @@ import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
+import type { Clock } from "../lib/ports.ts";
 import { IP_POOLS } from "./cluster.ts";
 import { type Decision, transact } from "./transact.ts";
 
@@ -32,4 +33,23 @@ test.each<[how: string, ending: () => Promise<CommitResult<[]>>, isApplied: bool
   await clock.advance(1_000);
   expect(await failure).toMatchObject({ message: "no such interface" });
   expect(told).toBe(isApplied as never);
+});
+
+test("after a lost reply the same slots are tried again, after a conflict others", async () => {
+  const clock: Clock = { ...fakeClock(), sleep: async () => {} };
+  const ends: readonly (() => Promise<CommitResult<[]>>)[] = [
+    () => Promise.reject(new OutcomeUnknown("no reply")),
+    async () => ({ committed: false, current: [] }),
+    () => Promise.reject(new OutcomeUnknown("no reply")),
+    async () => ({ committed: true, revision: "8" as Revision }),
+  ];
+  const salts: bigint[] = [];
+  const commit = () => ends[salts.length - 1]?.();
+  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const ports = { datastore, clock, random: () => 0.5, deadline: startDeadline(clock, 10_000) };
+  await transact(ports, [IP_POOLS], (_, { salt }) => {
+    salts.push(salt);
+    return { writes: [{ op: "expect" } as unknown as Write], result: undefined };
+  });
+  expect(salts).toEqual([0n, 0n, 2n ** 47n, 2n ** 47n]);
 });

@@ -115,13 +115,16 @@ export async function transact<T>(
   // Without a turn, a process serves no other and saves no prefetch: whoever has the turn knows better what the next request needs.
   if (waited.turn === undefined && ports.takeTurn !== undefined) turns.dispose();
   let reading = await readBegin(ports, certain, waited, options);
+  let salt = 0n;
   for (let lost = 0; ;) {
     const queue = turns.disposed ? undefined : waited.turn?.queue;
-    const { decision, basis } = await decideOn(reading, decide, lost, queue);
+    const { decision, basis } = await decideOn(reading, decide, salt, queue);
     if (decision.writes.length === 0) return decision.result;
     const commit = await commitDecision(basis, decision, options, { turns, queue });
     if (!(commit instanceof OutcomeUnknown) && commit.committed) return decision.result;
     lost++;
+    // After a lost reply the same slots, and so the same blocks: of both commits only one can be applied, whenever it arrives.
+    if (!(commit instanceof OutcomeUnknown)) salt = BigInt(Math.floor(ports.random() * 2 ** 48));
     reading = { ...basis, facts: await readAfterLoss(basis, commit, lost) };
   }
 }
@@ -154,16 +157,14 @@ async function readBegin(
  * Reads what the decision wants, until it is made. A decision that fails on lists that may be old is made again on the newest, and so are
  * all later ones.
  *
- * @param lost commits that were lost before
+ * @param salt the same for all decisions of a try: with a new one, a decision would search in slots that were not read
  */
 async function decideOn<T>(
   { ports, queries, facts }: Reading,
   decide: Decide<T>,
-  lost: number,
+  salt: bigint,
   queue: Queue | undefined,
 ): Promise<{ readonly decision: Decision<T>; readonly basis: Reading }> {
-  // The same salt for all decisions of a try: with a new one, a decision would search in slots that were not read.
-  const salt = lost === 0 ? 0n : BigInt(Math.floor(ports.random() * 2 ** 48));
   let queued: readonly AddressRequest[] | undefined;
   const attempt = { salt, queued: () => (queued ??= queue?.requests() ?? []) };
   let asking = ports;

@@ -6,14 +6,14 @@ import { describe, expect, test } from "bun:test";
 import { CorruptBlock } from "../../src/api/ipam-block-codec.ts";
 import type { Host } from "../../src/cni/host.ts";
 import { realHost } from "../../src/cni/real-host.ts";
-import type { Datastore, Write } from "../../src/datastore/datastore.ts";
+import type { CommitResult, Datastore, Write } from "../../src/datastore/datastore.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { TestNetns } from "../support/netns.ts";
 import { IPAM_ALONE, KUBERNETES, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { heldIn } from "./support/judge.ts";
-import { ANOTHER, type FaultNode } from "./support/node.ts";
+import { ANOTHER, createPool, type FaultNode } from "./support/node.ts";
 import { shareEtcd } from "./support/shared.ts";
 import { serveUnmanagedPod } from "./support/unmanaged-pod.ts";
 
@@ -69,11 +69,18 @@ function withLateCommit({ isBack = false, after = {} }: Away = {}): {
       },
     })),
     async apply(node) {
-      const datastore = realHost().openDatastore({ type: "etcdv3", etcd: { endpoints: [node.etcd.endpoint] } });
-      expect((await datastore.commit(late)).committed).toBe(true);
-      datastore.close();
+      expect((await commitTo(node, late)).committed).toBe(true);
     },
   };
+}
+
+async function commitTo({ etcd }: FaultNode, writes: readonly Write[]): Promise<CommitResult<readonly []>> {
+  const datastore = realHost().openDatastore({ type: "etcdv3", etcd: { endpoints: [etcd.endpoint] } });
+  try {
+    return await datastore.commit(writes);
+  } finally {
+    datastore.close();
+  }
 }
 
 /** Something happens once a commit has begun, and with it what the plugin does beside it. */
@@ -113,6 +120,27 @@ test.concurrent("what an ADD has sent that gave up is released by the next DEL a
   expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
   expect(unreleasedOn(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("what an ADD has sent that got no reply is refused when the ADD had to send it again, in a new block, too", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  // one slot of very many
+  const pool = `${node.name}-more`;
+  await createPool(node.etcd, pool, { cidr: "10.71.0.0/16", blockSize: 28 });
+  const ofPod = { netns: pod.path, config: { ...WITHOUT_WAIT, ipam: { type: "netplug-ipam", ipv4_pools: [pool] } } };
+  let late: readonly Write[] = [];
+  const host = withDatastore((datastore) => ({
+    commit(...args) {
+      if (late.length > 0) return datastore.commit(...args);
+      late = args[0];
+      return noAnswer();
+    },
+  }));
+  expect((await node.call("ADD", { ...ofPod, host })).json?.ips).toHaveLength(1);
+  expect((await node.call("DEL", ofPod)).stdout).toBe("");
+  expect((await commitTo(node, late)).committed).toBe(false);
+  expect(heldIn(await node.changes())).toBe(0);
 });
 
 test.concurrent("a record without addresses of ours is found, too", async () => {
