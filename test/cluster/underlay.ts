@@ -1,6 +1,7 @@
 /** The wires of a cluster: a network namespace with a bridge for its nodes and its control plane, and a link from there to the test. */
 
 import { NetworkPlace, nodePlace } from "../support/netns.ts";
+import { NETNS_PREFIX } from "../support/run-mark.ts";
 import type { Cleaner } from "./cleaner.ts";
 
 /** In the cluster's namespace, where no other cluster can be in the way. */
@@ -36,7 +37,7 @@ export class Underlay {
 
   static async make(cleaner: Cleaner): Promise<Underlay> {
     const number = made++;
-    const netns = `npgt-${process.pid}-cluster${number}`;
+    const netns = `${NETNS_PREFIX}cluster${number}`;
     await makeNetns(netns, cleaner);
     const host = await linkToTest(netns, `npgk${process.pid.toString(36)}${number.toString(36)}`, cleaner);
     const underlay = new Underlay(netns, host, cleaner);

@@ -3,7 +3,9 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { repositoryRoot } from "../../tools/repository.ts";
 import { TestSandbox } from "../../tools/test/sandbox.ts";
+import { mustRunProgramSync } from "../support/programs.ts";
 
 test("a process, an interface and a file that a test left are named once, and removed", () => {
   using sandbox = new TestSandbox();
@@ -24,15 +26,33 @@ test("a process, an interface and a file that a test left are named once, and re
   expect(sandbox.collectLeaks()).toEqual([]);
 });
 
-test("a namespace is a leak when the process that made it has ended", () => {
+test("a namespace of the run is a leak when the process that made it has ended", () => {
   using sandbox = new TestSandbox();
   let leaks: readonly string[] = [];
-  let ended = "";
+  let left = "";
   // a run that begins or ends beside us at this moment may clear it before we look
   for (let tries = 0; tries < 5 && leaks.length === 0; tries++) {
-    ended = Bun.spawnSync(["sh", "-c", 'ip netns add "npgt-$$-0"; echo $$']).stdout.toString().trim();
+    left = leaveNamespace(sandbox.environment());
     leaks = sandbox.collectLeaks();
   }
-  expect(leaks).toContain(`network namespace "npgt-${ended}-0" is left`);
-  expect(sandbox.collectLeaks()).not.toContain(`network namespace "npgt-${ended}-0" is left`);
+  expect(leaks).toContain(`network namespace "${left}" is left`);
+  expect(sandbox.collectLeaks()).not.toContain(`network namespace "${left}" is left`);
 });
+
+test("a namespace of another run is none of its leaks", () => {
+  using sandbox = new TestSandbox();
+  using other = new TestSandbox("other");
+  const left = leaveNamespace(other.environment());
+  expect(sandbox.collectLeaks()).not.toContain(`network namespace "${left}" is left`);
+  Bun.spawnSync(["ip", "netns", "del", left]);
+});
+
+/** A test's process makes a namespace, and ends. @returns its name */
+function leaveNamespace(env: Readonly<Record<string, string | undefined>>): string {
+  const script = `
+    import { NETNS_PREFIX } from "${join(repositoryRoot, "test/support/run-mark.ts")}";
+    Bun.spawnSync(["ip", "netns", "add", NETNS_PREFIX + "0"]);
+    console.log(NETNS_PREFIX + "0");
+  `;
+  return mustRunProgramSync([process.execPath, "-e", script], { env }).trim();
+}

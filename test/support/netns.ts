@@ -1,7 +1,7 @@
 /** For tests: network namespaces with unique names, which go away with the test. */
 
 import { existsSync } from "node:fs";
-import { runOf, RUN_MARK } from "./run-mark.ts";
+import { NETNS_PREFIX } from "./run-mark.ts";
 import { type CommandResult, expectSuccess, runProgram, runProgramSync } from "./programs.ts";
 
 const NETNS_FOLDER = "/run/netns";
@@ -108,8 +108,7 @@ export class NetworkPlace {
   }
 }
 
-/** With the number of the process, and the run of the suite if this is one: each looks for what its own tests left. */
-const newName = (): string => `npgt-${process.pid}-${runOf(process.env[RUN_MARK] ?? "")}${made++}`;
+const newName = (): string => `${NETNS_PREFIX}${made++}`;
 const toAdd = (netns: string): readonly string[] => ["ip", "netns", "add", netns];
 const toDelete = (netns: string): readonly string[] => ["ip", "netns", "del", netns];
 

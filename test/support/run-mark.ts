@@ -8,3 +8,6 @@ export function runOf(folder: string): string {
   const last = /[^-/]+$/.exec(folder)?.[0];
   return last === undefined ? "" : `${last}-`;
 }
+
+/** How the names of all network namespaces of this process begin: each run looks for what its own tests left. */
+export const NETNS_PREFIX: string = `npgt-${process.pid}-${runOf(process.env[RUN_MARK] ?? "")}`;

@@ -2,6 +2,7 @@
 
 import { inNetns, type Netns, openNetns } from "../../../src/linux/netns.ts";
 import { mustRunProgramSync } from "../../support/programs.ts";
+import { NETNS_PREFIX } from "../../support/run-mark.ts";
 
 /** What `ip -j` prints. */
 type Json = Readonly<Record<string, unknown>>;
@@ -17,7 +18,7 @@ let nodes = 0;
 
 /** Makes namespaces that no other test has, and deletes them at the end. */
 export class NamespacedNode implements Disposable {
-  readonly #prefix = `npgt-${process.pid}-${++nodes}`;
+  readonly #prefix = `${NETNS_PREFIX}${++nodes}`;
   readonly #places: Place[] = [];
   readonly host: Place;
   readonly #hostNetns: Netns;
