@@ -67,14 +67,14 @@ describe("what became of a hold", () => {
 test.each([
   ["netplug-ipam", true],
   ["netplug", false],
-] as const)("an ADD of %s is outrun by a newer one in its namespace: %p; both go on", (plugin, isOutrun) => {
+] as const)("an ADD of %s is superseded by a newer one in its namespace: %p; both go on", (plugin, isSuperseded) => {
   const world = createWorld();
   const call = { ...world.call, plugin };
   const held = hold({ ...world, call });
-  expect(held.isOutrun()).toBe(false);
+  expect(held.isSuperseded()).toBe(false);
   world.now++;
   hold({ ...world, call });
-  expect(held.isOutrun()).toBe(isOutrun);
+  expect(held.isSuperseded()).toBe(isSuperseded);
   expect(held.state()).toBe("held");
   held.requireHeld();
 });

@@ -59,7 +59,7 @@ export interface Hold extends Disposable {
    * Whether another ADD in the namespace has begun since, and there are no turns, as under another main plugin: both go on, but what this one
    * would undo the other may have got.
    */
-  isOutrun(): boolean;
+  isSuperseded(): boolean;
   /**
    * Throws unless this ADD still has the attachment. For before each step that a late ADD must not take.
    *
@@ -140,7 +140,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
       hold.isSent = wasSent && !isApplied;
     },
     state: () => look()[0],
-    isOutrun() {
+    isSuperseded() {
       const [state, there] = look();
       return state === "held" && plugin !== "netplug" && (there?.takenAt !== takenAt || there?.processId !== processId);
     },

@@ -21,7 +21,7 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
   const until = isLate ? call.host.clock.now() + LONGEST_ADD_MS : 0;
   if (!isThere) writePending(call, { ...NOTHING, until, addresses: [], pod: call.args.pod });
   using _lock = await waitForPendingLock(call);
-  const isOthers = hold.state() === "taken" || hold.isOutrun();
+  const isOthers = hold.state() === "taken" || hold.isSuperseded();
   if (!isOthers) await work();
   // What arrives after this is for a later DEL; what was there before may be the newer ADD's.
   if (isOthers ? !isThere : !isLate) removeNodeFile(call, "unreleased");

@@ -13,7 +13,7 @@ const ATTACHED = "/run/netplug/attached/net@c1@eth0";
 const PLACE = { path: "/run/netns/a", id: "1" };
 const HELD = { ...PLACE, plugin: "netplug", isOver: true } as HoldNote;
 
-const inState = (state: HoldState, isOutrun = false): Hold => ({ state: () => state, isOutrun: () => isOutrun }) as Hold; // nothing else of it is used
+const inState = (state: HoldState, isSuperseded = false): Hold => ({ state: () => state, isSuperseded: () => isSuperseded }) as Hold; // nothing else of it is used
 
 function untilOf({ clock }: LocalWorld): string {
   return `/run/netns/a\n${clock.now() + LONGEST_ADD_MS}\n1\n`;

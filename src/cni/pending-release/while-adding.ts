@@ -23,7 +23,7 @@ export function preparePendingOfAdd(call: LocalCall, { path, id }: Netns, hold: 
   const write = (until: number): void => writePending(call, { path, until, id, addresses: [] });
   const ifOwn = (work: () => void): void =>
     tolerate(call, () => {
-      const isOthers = hold.isOutrun() && hasNodeFile(call, "unreleased");
+      const isOthers = hold.isSuperseded() && hasNodeFile(call, "unreleased");
       if (["held", "ended"].includes(hold.state()) && !isOthers) work();
     });
   return {
