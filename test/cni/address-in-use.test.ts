@@ -106,3 +106,17 @@ test("netplug-ipam gives no such address either, unless it is asked for", async 
   expect(await node.addressesInUse()).toBe(3);
   expect(await add(`IP=${routed[0]}`)).toBe(routed[0] ?? "");
 });
+
+test("of many pods at once each gets another one, whoever serves it", async () => {
+  await node.createPool("crowded", { cidr: "10.68.0.0/26", blockSize: 26 });
+  addRoutes(Array.from({ length: 32 }, (_, i) => `10.68.0.${2 * i}`));
+  const config = node.config({ ipam: { ipv4_pools: ["crowded"] } });
+  const replies = await Promise.all(
+    Array.from({ length: 16 }, async () => {
+      const call = { containerID: node.newContainerID(), netns: pods.use(new TestNetns()).path, config };
+      pods.defer(() => node.del(call));
+      return await node.call("ADD", call);
+    }),
+  );
+  expect(replies.map(({ status, stdout }) => (status === 0 ? "" : stdout)).join("")).toBe("");
+});

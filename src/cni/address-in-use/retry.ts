@@ -30,8 +30,10 @@ export async function retryElsewhere(call: Call, { fault, run }: FailedRun<Kerne
   const inUse = routedAddresses(call.host.kernel);
   if (!inUse.includes(fault.object)) throw fault;
   call.log.warning("the address is in use on this node, and allocated to nobody: take another one", { reason: fault.message });
+  // In the queue, nobody else may serve it: they do not know what is in use.
+  const datastoreKey = (): string => `${call.datastoreKey()} without ${inUse.join(" ")}`;
   try {
-    await run("ADD", { ...call, datastore: withReserved(call.datastore, inUse) });
+    await run("ADD", { ...call, datastore: withReserved(call.datastore, inUse), datastoreKey });
   } catch (thrown) {
     if (!(thrown instanceof NetplugError) || thrown.kind !== "noAddressLeft") throw thrown;
     throw new NetplugError(fault.kind, fault.message, { cause: fault, details: thrown.message });
