@@ -7,6 +7,7 @@ import { type AllocatedAddress, allocationQueries } from "../ipam/plan-allocatio
 import type { AddressRequest } from "../ipam/request.ts";
 import { messageOf } from "../lib/errors.ts";
 import { type Address, toAddressText } from "../lib/ip/address.ts";
+import { UndoFailed } from "../lib/undo-stack.ts";
 import type { Netns } from "../linux/netns.ts";
 import { checkAddable } from "./addable.ts";
 import { requireUnrouted } from "./address-in-use/routed.ts";
@@ -27,7 +28,7 @@ import { withdrawAttachment } from "./withdraw/withdraw.ts";
 
 /**
  * @param answer gives the main plugin the result, last of all: what it never gets is released
- * @throws NetplugError
+ * @throws NetplugError, or UndoFailed around it when something is left behind
  */
 export async function addAddresses(call: Call, answer: (result: CniResult) => void): Promise<void> {
   checkAddable(call);
@@ -136,7 +137,8 @@ async function whileWanted(call: Call, { netns, hold, pending }: Holding, { give
     if (isUnanswered || isOver()) {
       pending?.leave();
       const released = await settle(() => withdrawAttachment(withUndoDeadline(call), hold));
-      if (!released.ok) call.log.info("cannot release what the ADD had taken", { reason: messageOf(released.error) });
+      // Also so that it does not run again: it would find the addresses allocated, and give them.
+      if (!released.ok) throw new UndoFailed(thrown, [new Error(`release addresses: ${messageOf(released.error)}`)]);
     } else if (isCommitted || hold.isSent) pending?.leave();
     else pending?.drop();
     throw thrown;

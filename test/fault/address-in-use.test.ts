@@ -1,0 +1,47 @@
+/** What happens between the two runs of an ADD that was first given an address to which its node has a route. */
+
+import { expect, test } from "bun:test";
+import type { Host } from "../../src/cni/host.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
+import { NetworkPlace } from "../support/netns.ts";
+import { isCommit } from "./support/at-step.ts";
+import { IPAM_ALONE } from "./support/flows.ts";
+import type { FaultNode } from "./support/node.ts";
+import { shareEtcd } from "./support/shared.ts";
+import { type OnStep, withSteps } from "./support/steps.ts";
+
+const { startNode } = shareEtcd();
+
+/** To all addresses but a few. @returns what removes them */
+async function addRoutes(node: FaultNode): Promise<Disposable> {
+  const probe = { containerID: "probe" };
+  const { json } = await node.call("ADD", probe);
+  await node.call("DEL", probe);
+  const network = json?.ips?.[0]?.address.replace(/\d+\/28$/, "");
+  const host = new NetworkPlace(node.hostNetns);
+  const routes = Array.from({ length: 12 }, (_, i) => `${network}${i}/32`);
+  for (const route of routes) host.must(["ip", "route", "add", route, "dev", "lo"]);
+  return { [Symbol.dispose]: () => routes.splice(0).forEach((route) => host.must(["ip", "route", "del", route])) };
+}
+
+const IN_USE = { code: 109, msg: expect.stringContaining('interface "lo" has a route to it') };
+
+test.concurrent("one whose first address cannot be released does not give it", async () => {
+  await using node = await startNode(IPAM_ALONE);
+  using routes = await addRoutes(node);
+  let commits = 0;
+  let hasFailed = false;
+  const cutOnce: OnStep = (step, work) => {
+    if (isCommit(step)) commits++;
+    else if (commits === 1 && !hasFailed && step.group === "datastore") {
+      hasFailed = true;
+      return Promise.reject(new NetplugError("tryAgainLater", "nobody answers"));
+    }
+    return work.whole();
+  };
+  const reply = await node.call("ADD", { host: (real: Host) => withSteps(real, cutOnce) });
+  expect([hasFailed, reply.json]).toMatchObject([true, IN_USE]);
+  expect((await node.call("DEL")).stdout).toBe("");
+  routes[Symbol.dispose]();
+  expect(await node.verify()).toEqual([]);
+});
