@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { NetworkPlace } from "../support/netns.ts";
-import { isCommit } from "./support/at-step.ts";
+import { beforeTurn, isCommit } from "./support/at-step.ts";
 import { IPAM_ALONE } from "./support/flows.ts";
 import type { FaultNode } from "./support/node.ts";
 import { shareEtcd } from "./support/shared.ts";
@@ -42,6 +42,20 @@ test.concurrent("one whose first address cannot be released does not give it", a
   const reply = await node.call("ADD", { host: (real: Host) => withSteps(real, cutOnce) });
   expect([hasFailed, reply.json]).toMatchObject([true, IN_USE]);
   expect((await node.call("DEL")).stdout).toBe("");
+  routes[Symbol.dispose]();
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("one that a DEL ends while its first address is released takes no other", async () => {
+  await using node = await startNode(IPAM_ALONE);
+  using routes = await addRoutes(node);
+  let turns = 0;
+  // the second turn is that of the release
+  const end = async (): Promise<void> => {
+    if (++turns === 2) expect((await node.call("DEL")).stdout).toBe("");
+  };
+  const reply = await node.call("ADD", { host: beforeTurn(end) });
+  expect([turns >= 2, reply.json]).toMatchObject([true, IN_USE]);
   routes[Symbol.dispose]();
   expect(await node.verify()).toEqual([]);
 });

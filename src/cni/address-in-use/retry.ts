@@ -11,6 +11,7 @@ import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
 import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
+import { hasNodeFile } from "../attachment-state/node-files.ts";
 import type { Call } from "../call.ts";
 import type { Kernel } from "../link/kernel.ts";
 import type { FailedRun } from "../failed-run.ts";
@@ -28,7 +29,8 @@ export function isRouteInTheWay(fault: unknown): fault is KernelError {
 /** @throws `fault` where the pools have no other address; NetplugError */
 export async function retryElsewhere(call: Call, { fault, run }: FailedRun<KernelError>): Promise<void> {
   const inUse = routedAddresses(call.host.kernel);
-  if (!inUse.includes(fault.object)) throw fault;
+  // A DEL that came while the ADD was undone has removed the hold; the second run would take one of its own, and not notice.
+  if (!inUse.includes(fault.object) || !hasNodeFile(call, "attached")) throw fault;
   call.log.warning("the address is in use on this node, and allocated to nobody: take another one", { reason: fault.message });
   // In the queue, nobody else may serve it: they do not know what is in use.
   const datastoreKey = (): string => `${call.datastoreKey()} without ${inUse.join(" ")}`;
