@@ -1,15 +1,18 @@
 /** `ipam adopt`: allocates what interfaces on this host have and the datastore does not know, as after a restore. */
 
-import type { AllocationOwner } from "../../api/ipam-block.ts";
-import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import type { AllocationOwner, AttachmentId } from "../../api/ipam-block.ts";
+import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { isNodeName, NODE_NAME } from "../../endpoint/names.ts";
 import { type Adoption, adoptAddress, giveBackAddress } from "../../ipam/admin/adopt.ts";
+import { type Inventory, takeInventory } from "../../ipam/admin/inventory.ts";
+import { isManagedElsewhere } from "../../ipam/admin/managed-elsewhere.ts";
+import { isSameAttachment } from "../../ipam/block.ts";
 import { describeAllocation } from "../../ipam/owner-text.ts";
-import { equalAddresses, toAddressText } from "../../lib/ip/address.ts";
+import { toAddressText } from "../../lib/ip/address.ts";
 import { quoteValue } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
-import { EXIT, UsageError } from "../failure.ts";
+import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import type { HostAddress } from "../host-addresses.ts";
 import { type Cli, note, say } from "../io.ts";
 import { withDamageNamed } from "./damaged-block.ts";
@@ -20,35 +23,53 @@ export interface AdoptFlags {
   readonly node: string;
 }
 
-/** Fails when an interface has an address that cannot be its own. @throws {UsageError} for what no node is called */
+/**
+ * Fails when an interface has an address that cannot be its own.
+ *
+ * @throws {UsageError} for what no node is called
+ * @throws {CommandFailed} for what this one was not called so far
+ */
 export async function ipamAdopt(cli: Cli, { node }: AdoptFlags): Promise<number> {
   if (!isNodeName(node)) throw new UsageError(`got ${quoteValue(node)} as --node, want ${NODE_NAME}`);
   const found = await cli.io.readHostAddresses();
   return await withDatastore(cli, async (datastore) => {
-    const [endpoints] = await datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
-    const counts = { adopted: 0, had: 0, refused: 0 };
+    const inventory = await takeInventory(datastore);
+    requireOwnName(node, found, inventory);
+    const counts = { adopted: 0, had: 0, refused: 0, elsewhere: 0 };
     const adoptions: HostAddress[] = [];
     for (const one of found) {
-      const endpoint = endpoints.find(({ value }) => isEndpointOf(value, one))?.value;
-      const end = await adopt(cli, datastore, one, { ...one.attachment, ...(endpoint && detailsOf(endpoint)), node });
+      const end = await adopt(cli, datastore, one, { node, inventory });
       counts[end]++;
       if (end === "adopted") adoptions.push(one);
     }
     if (adoptions.length > 0) counts.adopted -= await giveBack(cli, datastore, adoptions, node);
-    const { adopted, had, refused } = counts;
+    const { adopted, had, refused, elsewhere } = counts;
     const others = refused === 0 ? "" : `; ${refused} cannot be: recreate their workloads`;
-    say(cli, `allocated ${adopted} of ${found.length} addresses in use on this host, ${had} were${others}`);
+    say(cli, `allocated ${adopted} of ${found.length - elsewhere} addresses in use on this host, ${had} were${others}`);
     if (adopted > 0 && !datastore.traits.commitsAtOnce)
       note(cli, "remove /var/run/netplug/blocks.json on this host before pods start or end again: it may lack their blocks");
     return refused === 0 ? EXIT.done : EXIT.failed;
   });
 }
 
-/** Whether a record that is left says that the attachment has the address. */
-function isEndpointOf(endpoint: WorkloadEndpoint, { attachment: { containerID, ifName }, address }: HostAddress): boolean {
-  const { spec } = endpoint;
-  if (spec.containerID !== containerID || spec.endpoint !== ifName) return false;
-  return recordedAddresses(endpoint).some((one) => equalAddresses(one, address));
+/** A slip in the name would leave addresses to a node that is none; nobody but a person would release them. */
+function requireOwnName(node: string, found: readonly HostAddress[], { allocations }: Inventory): void {
+  const known = found.flatMap(({ attachment, address }) => {
+    const holder = allocations.get(toAddressText(address));
+    return holder !== undefined && isSameAttachment(holder.owner, attachment) ? [{ address, name: holder.owner.node }] : [];
+  });
+  const [first] = known;
+  if (first === undefined || known.some(({ name }) => name === node)) return;
+  const { address, name } = first;
+  throw new CommandFailed(
+    `allocate addresses to node ${quoteValue(node)}: this host was node ${quoteValue(name)} when it got ${toAddressText(address)}`,
+    { next: `ipam adopt --node=${name}` },
+  );
+}
+
+/** Whether the record, which has the address, is the attachment's. */
+function isEndpointOf({ spec }: WorkloadEndpoint, { containerID, ifName }: AttachmentId): boolean {
+  return spec.containerID === containerID && spec.endpoint === ifName;
 }
 
 /** What the record tells of the owner. */
@@ -60,11 +81,15 @@ async function adopt(
   cli: Cli,
   datastore: Datastore,
   { attachment, address, hostName }: HostAddress,
-  owner: AllocationOwner,
-): Promise<"adopted" | "had" | "refused"> {
+  { node, inventory: { users, podCidrs } }: { readonly node: string; readonly inventory: Inventory },
+): Promise<"adopted" | "had" | "refused" | "elsewhere"> {
+  const endpoint = users.get(toAddressText(address))?.find((one) => isEndpointOf(one, attachment));
+  const owner = { ...attachment, ...(endpoint && detailsOf(endpoint)), node };
   const work = (): Promise<Adoption> => adoptAddress(toTransactPorts(cli, datastore), owner, address);
   const adoption = await withDamageNamed(cli, datastore, address, work);
   if ("end" in adoption && adoption.end === "had") return "had";
+  const isOutside = "end" in adoption && adoption.end === "outside-pools";
+  if (isOutside && endpoint !== undefined && isManagedElsewhere(endpoint, address, podCidrs)) return "elsewhere";
   const { containerID, ifName, network } = attachment;
   const whose = `container "${containerID}" (interface "${ifName}", network "${network}", here "${hostName}")`;
   const isAdopted = "end" in adoption && adoption.end === "adopted";
