@@ -32,8 +32,8 @@ export async function retryElsewhere(call: Call, { fault, run }: FailedRun<Kerne
   // A DEL that came while the ADD was undone has removed the hold; the second run would take one of its own, and not notice.
   if (!inUse.includes(fault.object) || !hasNodeFile(call, "attached")) throw fault;
   call.log.warning("the address is in use on this node, and allocated to nobody: take another one", { reason: fault.message });
-  // In the queue, nobody else may serve it: they do not know what is in use.
-  const datastoreKey = (): string => `${call.datastoreKey()} without ${inUse.join(" ")}`;
+  // Of this process alone: whoever served its request in the queue would not know what is in use.
+  const datastoreKey = (): string => `${call.datastoreKey()} of process ${call.host.processId}`;
   try {
     await run("ADD", { ...call, datastore: withReserved(call.datastore, inUse), datastoreKey });
   } catch (thrown) {
