@@ -1,4 +1,4 @@
-/** The version of a cluster: that of the newest program which has prepared its datastore. Older ones then leave the datastore alone. */
+/** The version of a cluster: that of the newest program which has prepared its datastore. Older ones of netplugctl then leave its resources alone. */
 
 import type { ClusterInformation } from "../../api/cluster-information.ts";
 import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
