@@ -102,6 +102,14 @@ function unreleasedOn(node: FaultNode): readonly string[] {
   return existsSync(folder) ? readdirSync(folder) : [];
 }
 
+/** The commit has arrived: the last DEL that looks for it releases what it allocated, and leaves nothing to look for. */
+async function expectReleasedByLastLook(node: FaultNode): Promise<void> {
+  expect(heldIn(await node.changes())).toBe(2);
+  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
+  expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+}
+
 test.concurrent("what an ADD has sent that gave up is released by the next DEL after its arrival", async () => {
   await using node = await startNode(NETPLUG);
   using pod = new TestNetns();
@@ -178,10 +186,7 @@ test.concurrent("the same of an ADD whose namespace is removed before it can com
   expect((await node.call("ADD", { ...ofPod, host: (real) => removesNetns(host(real)) })).json?.code).toBe(8);
   expect((await node.call("DEL", ofPod)).stdout).toBe("");
   await apply(node);
-  expect(heldIn(await node.changes())).toBe(2);
-  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
-  expect(unreleasedOn(node)).toEqual([]);
-  expect(await node.verify()).toEqual([]);
+  await expectReleasedByLastLook(node);
 });
 
 test.concurrent.each([
@@ -197,10 +202,7 @@ test.concurrent.each([
   pod.delete();
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
   await apply(node);
-  expect(heldIn(await node.changes())).toBe(2);
-  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
-  expect(unreleasedOn(node)).toEqual([]);
-  expect(await node.verify()).toEqual([]);
+  await expectReleasedByLastLook(node);
 });
 
 const refused = (): Promise<never> => Promise.reject(new NetplugError("accessDenied", "test: the token is not accepted"));
@@ -240,10 +242,7 @@ test.concurrent.each([NETPLUG, IPAM_ALONE])(
     pod.delete();
     expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
     await apply(node);
-    expect(heldIn(await node.changes())).toBe(2);
-    expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
-    expect(unreleasedOn(node)).toEqual([]);
-    expect(await node.verify()).toEqual([]);
+    await expectReleasedByLastLook(node);
   },
 );
 
@@ -258,10 +257,7 @@ test.concurrent("the same of an ADD of netplug-ipam that is repeated, and cannot
   expect((await node.call("DEL", ofPod)).stdout).toBe("");
   pod.delete();
   await apply(node);
-  expect(heldIn(await node.changes())).toBe(2);
-  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
-  expect(unreleasedOn(node)).toEqual([]);
-  expect(await node.verify()).toEqual([]);
+  await expectReleasedByLastLook(node);
 });
 
 test.concurrent("the same of an ADD that was killed, and whose DEL fails", async () => {
@@ -296,10 +292,7 @@ test.concurrent("the same of an ADD that was killed, and whose DEL meets a damag
   pod.delete();
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
   await apply(node);
-  expect(heldIn(await node.changes())).toBe(2);
-  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
-  expect(unreleasedOn(node)).toEqual([]);
-  expect(await node.verify()).toEqual([]);
+  await expectReleasedByLastLook(node);
 });
 
 test.concurrent("the same of what another process may have sent for an ADD that waited for its turn", async () => {
