@@ -102,6 +102,19 @@ function unreleasedOn(node: FaultNode): readonly string[] {
   return existsSync(folder) ? readdirSync(folder) : [];
 }
 
+/** The first commit of the ADD is kept. @returns what further calls for the pod have in common, and how the commit arrives */
+async function addThatGivesUp(node: FaultNode, pod: TestNetns) {
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  const { host, apply } = withLateCommit();
+  expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
+  return { ofPod, apply };
+}
+
+/** Who is killed leaves no pending release. */
+function asIfKilled(node: FaultNode): void {
+  for (const name of unreleasedOn(node)) rmSync(join(node.folder, "unreleased", name));
+}
+
 /** The commit has arrived: the last DEL that looks for it releases what it allocated, and leaves nothing to look for. */
 async function expectReleasedByLastLook(node: FaultNode): Promise<void> {
   expect(heldIn(await node.changes())).toBe(2);
@@ -113,9 +126,7 @@ async function expectReleasedByLastLook(node: FaultNode): Promise<void> {
 test.concurrent("what an ADD has sent that gave up is released by the next DEL after its arrival", async () => {
   await using node = await startNode(NETPLUG);
   using pod = new TestNetns();
-  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
-  const { host, apply } = withLateCommit();
-  expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
+  const { ofPod, apply } = await addThatGivesUp(node, pod);
   expect((await node.call("DEL", ofPod)).stdout).toBe("");
   expect(await node.changes()).toEqual([]);
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
@@ -234,9 +245,7 @@ test.concurrent.each([NETPLUG, IPAM_ALONE])(
   async (flow) => {
     await using node = await startNode(flow);
     using pod = new TestNetns();
-    const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
-    const { host, apply } = withLateCommit();
-    expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
+    const { ofPod, apply } = await addThatGivesUp(node, pod);
     expect((await node.call("ADD", { ...ofPod, host: away })).json?.code).toBe(11);
     expect((await node.call("DEL", ofPod)).stdout).toBe("");
     pod.delete();
@@ -263,11 +272,8 @@ test.concurrent("the same of an ADD of netplug-ipam that is repeated, and cannot
 test.concurrent("the same of an ADD that was killed, and whose DEL fails", async () => {
   await using node = await startNode(NETPLUG);
   using pod = new TestNetns();
-  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
-  const { host, apply } = withLateCommit();
-  expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
-  // who is killed leaves none
-  for (const name of unreleasedOn(node)) rmSync(join(node.folder, "unreleased", name));
+  const { ofPod, apply } = await addThatGivesUp(node, pod);
+  asIfKilled(node);
   expect((await node.call("DEL", { ...ofPod, host: away })).json?.code).toBe(11);
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
   await apply(node);
@@ -279,11 +285,8 @@ test.concurrent("the same of an ADD that was killed, and whose DEL fails", async
 test.concurrent("the same of an ADD that was killed, and whose DEL meets a damaged block", async () => {
   await using node = await startNode(NETPLUG);
   using pod = new TestNetns();
-  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
-  const { host, apply } = withLateCommit();
-  expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
-  // who is killed leaves none
-  for (const name of unreleasedOn(node)) rmSync(join(node.folder, "unreleased", name));
+  const { ofPod, apply } = await addThatGivesUp(node, pod);
+  asIfKilled(node);
   const fault = new CorruptBlock({ cidr: parsePrefix("10.66.0.0/28"), node: node.name }, "test: it is damaged");
   const damaged = withDatastore((datastore) => ({
     read: (queries, options) => (options?.onDamage === undefined ? Promise.reject(fault) : datastore.read(queries, options)),
