@@ -133,7 +133,7 @@ function rankFirst({ config, args }: Call): { readonly source: string; readonly 
 /**
  * The addresses that are asked for, where no annotation does: the complete list.
  *
- * @throws NetplugError malformedRequest for more than one address of a family
+ * @throws NetplugError invalidConfig for more than one address of a family: `CNI_ARGS` has room for one address only
  */
 function requestedAddresses(call: Call): readonly Address[] {
   const first = rankFirst(call);
@@ -142,8 +142,7 @@ function requestedAddresses(call: Call): readonly Address[] {
   const addresses = first.addresses.filter((one, place, all) => all.findIndex((other) => equalAddresses(one, other)) === place);
   for (const family of [4, 6] as const) {
     const count = addresses.filter((address) => address.family === family).length;
-    if (count > 1)
-      throw new NetplugError("malformedRequest", `read ${first.source}: got ${count} IPv${family} addresses, want at most one`);
+    if (count > 1) throw new NetplugError("invalidConfig", `read ${first.source}: got ${count} IPv${family} addresses, want at most one`);
   }
   return addresses;
 }

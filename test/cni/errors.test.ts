@@ -130,9 +130,9 @@ describe("the network config", () => {
   test.each([
     ['"runtimeConfig.ips"', { runtimeConfig: { ips: ["10.65.0.77/32", "10.65.0.78/32"] } }],
     ['"args.cni.ips"', { args: { cni: { ips: ["10.65.0.77", "10.65.0.78"] } } }],
-  ])("that asks for two addresses of a family in %s is code 104", async (key, asked) => {
+  ])("that asks for two addresses of a family in %s is code 7", async (key, asked) => {
     const msg = `read ${key}: got 2 IPv4 addresses, want at most one`;
-    expect(await refusal({ config: node.config(asked) })).toMatchObject({ code: 104, msg });
+    expect(await refusal({ config: node.config(asked) })).toMatchObject({ code: 7, msg });
   });
 
   test("that is 10 MB long or nested a hundred thousand deep is refused, not crashed on", async () => {

@@ -131,7 +131,7 @@ describe("addresses", () => {
     await using attached = await AttachedPod.add(world, { ...pod, args: `${pod.args};IP=10.65.0.5` }, config);
     expect(attached.addresses).toEqual(["10.65.0.78/32"]);
     const { code, msg } = await refusal(await makePod(), config);
-    expect([code, msg]).toEqual([104, 'read "runtimeConfig.ips": got 2 IPv4 addresses, want at most one']);
+    expect([code, msg]).toEqual([7, 'read "runtimeConfig.ips": got 2 IPv4 addresses, want at most one']);
     const wrongType = podConfig({ runtimeConfig: { ips: "10.65.0.1" } });
     expect((await refusal(await makePod({ ipAddrs: '["10.65.0.78"]' }), wrongType)).code).toBe(7);
   });
