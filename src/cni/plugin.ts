@@ -5,7 +5,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { add } from "./add.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import type { Call, PluginName } from "./call.ts";
-import { parseNetworkConfig } from "./config/parse-network-config.ts";
+import { parseNetworkConfig, type ParsedConfig } from "./config/parse-network-config.ts";
 import { del } from "./del.ts";
 import type { Host } from "./host.ts";
 import { startLedger } from "./ledger.ts";
@@ -37,14 +37,25 @@ const DEADLINE_MS: Readonly<Record<CniVerb, number>> = {
  */
 export async function runPlugin(plugin: PluginName, host: Host): Promise<number> {
   let stdin = "";
+  let environment: CniEnvironment | undefined;
+  let parsed: ParsedConfig | undefined;
   try {
-    const environment = readEnvironment(host.env);
+    environment = readEnvironment(host.env);
     stdin = await readStdin(host);
-    await perform(plugin, host, environment, stdin);
+    const ledger = startLedger(host.clock, host.processStart());
+    const parsing = ledger.phase("parse");
+    parsed = parseNetworkConfig(stdin, environment.command);
+    await perform({ plugin, host, environment, ledger, parsing }, parsed);
     return 0;
   } catch (thrown) {
     const { answerVersionOf, toErrorOutput } = await errorOutput();
-    host.writeAnswer(toText(toErrorOutput(thrown, answerVersionOf(stdin))));
+    const error = toErrorOutput(thrown, answerVersionOf(stdin));
+    // Whatever fails later has been logged.
+    if (parsed === undefined) {
+      const { logRefusal } = await import("./log-refusal.ts");
+      logRefusal({ host, stdin, subject: environment === undefined ? {} : subjectOf(environment) }, error);
+    }
+    host.writeAnswer(toText(error));
     return 1;
   }
 }
@@ -60,15 +71,16 @@ async function readStdin(host: Host): Promise<string> {
   }
 }
 
-async function perform(plugin: PluginName, host: Host, environment: CniEnvironment, stdin: string): Promise<void> {
-  const ledger = startLedger(host.clock, host.processStart());
-  const parsing = ledger.phase("parse");
-  const { config, verb, warnings, fault } = parseNetworkConfig(stdin, environment.command);
+/** What is known of a call before its network config. */
+type Begun = Pick<Call, "plugin" | "host" | "environment" | "ledger"> & { readonly parsing: Disposable };
+
+async function perform({ parsing, ...begun }: Begun, { config, verb, warnings, fault }: ParsedConfig): Promise<void> {
+  const { host, environment, ledger } = begun;
   const { containerID, ifName } = environment;
   const log = host.openLog(config.log, subjectOf(environment));
   for (const warning of warnings) log.warning(warning);
   const deadline = startDeadline(host.clock, DEADLINE_MS[verb]);
-  const read = { plugin, environment, config, host, log, ledger, deadline };
+  const read = { ...begun, config, log, deadline };
   let datastore: Datastore | undefined;
   let code = 0;
   try {

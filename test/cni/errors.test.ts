@@ -135,6 +135,35 @@ describe("the network config", () => {
     expect(await refusal({ config: node.config(asked) })).toMatchObject({ code: 7, msg });
   });
 
+  test.each([
+    ["a key with a wrong type", { mtu: "1500" }],
+    ["a wrong name", { name: "../x" }],
+    ["an unknown CNI version", { cniVersion: "9.9.9" }],
+    ["a wrong key of the log", { log_level: "LOUD" }],
+  ])("that is refused for %s is logged, on stderr and in the file that it names", async (_what, keys) => {
+    const containerID = node.newContainerID();
+    const config = { ...node.config({ name: "bad-input" }), ...keys };
+    const args = "K8S_POD_NAMESPACE=default;K8S_POD_NAME=web";
+    const { json, stderr } = await node.call("ADD", { containerID, netns: pod.path, config, args });
+    const { code, msg } = json ?? {};
+    const lines = node.logLines().filter((line) => line["containerID"] === containerID);
+    expect(lines).toMatchObject([{ level: "ERROR", msg, pod: "default/web", verb: "ADD", code }]);
+    expect(stderr).toContain(`ERROR ${msg} containerID="${containerID}"`);
+  });
+
+  test.each([
+    ["config that is no JSON", "{", {}],
+    ["environment", undefined, { CNI_IFNAME: "a/b" }],
+  ])("that cannot be read because of the %s is logged on stderr", async (_what, config, env) => {
+    const { json, stderr } = await node.call("ADD", {
+      containerID: node.newContainerID(),
+      netns: pod.path,
+      env,
+      ...(config !== undefined && { config }),
+    });
+    expect(stderr).toContain(`ERROR ${json?.msg}`);
+  });
+
   test("that is 10 MB long or nested a hundred thousand deep is refused, not crashed on", async () => {
     const deep = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
     expect([6, 7]).toContain((await refusal({ config: deep })).code ?? 0);
