@@ -359,3 +359,19 @@ describe("GC", () => {
     await node.del(call);
   });
 });
+
+test("a locked datastore still answers a CHECK, and a GC lets go of what is no longer valid", async () => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const prevResult = await node.add(pod, { containerID });
+  await setReady(node.datastore.env, false);
+  try {
+    const check = await node.call("CHECK", { containerID, netns: pod.path, config: node.config({ prevResult }) });
+    expect([check.status, check.stdout]).toEqual([0, ""]);
+    const gc = await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) });
+    expect([gc.status, gc.stdout, hostSide()]).toEqual([0, "", ""]);
+    expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
+  } finally {
+    await setReady(node.datastore.env, true);
+  }
+});
