@@ -226,14 +226,20 @@ describe("pools", () => {
   });
 
   test("with a namespaceSelector are for pods of the namespaces that it selects (needs cluster)", async () => {
-    await node.createPool("selective", { cidr: "10.67.0.0/24", namespaceSelector: 'team == "red"' });
+    await node.createPool("selective", {
+      cidr: "10.67.0.0/24",
+      namespaceSelector: 'team == "red" || kubernetes.io/metadata.name == "named"',
+    });
     await createNamespace(world.api, "team-red", { labels: { team: "red" } });
+    await createNamespace(world.api, "named");
     const config = podConfig({ ipam: { ipv4_pools: [] } });
     // the block of another pool that the node may have comes first otherwise
     await node.ctl(["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":true}}']);
     try {
-      await using attached = await AttachedPod.add(world, await makePod({}, { namespace: "team-red" }), config);
-      expect(attached.addresses[0]).toStartWith("10.67.0.");
+      for (const namespace of ["team-red", "named"]) {
+        await using attached = await AttachedPod.add(world, await makePod({}, { namespace }), config);
+        expect(attached.addresses[0]).toStartWith("10.67.0.");
+      }
       const { code, msg } = await refusal(await makePod(), config);
       expect([code, msg]).toEqual([101, expect.stringContaining("namespaceSelector")]);
     } finally {

@@ -61,7 +61,8 @@ metadata:
   labels: { rack: r2 }
 \`\`\`
 
-\`namespaceSelector\` looks at the labels of the pod's namespace in Kubernetes, on both datastores.
+\`namespaceSelector\` looks at the labels of the pod's namespace in Kubernetes, on both datastores; \`kubernetes.io/metadata.name == "shop"\` selects the one
+of that name.
 
 ## Selectors
 
