@@ -3,7 +3,6 @@
 import type { KubeSettings } from "../kube/access/access.ts";
 import type { RateOptions } from "../kube/rate-limit.ts";
 import type { TransportOptions } from "../kube/transport.ts";
-import type { DatastoreTraits } from "./datastore.ts";
 
 /** Where etcd is asked when nobody says where it is: on this host. */
 export const DEFAULT_ETCD_ENDPOINT = "http://127.0.0.1:2379";
@@ -56,19 +55,3 @@ export function isPartlyPlain(config: DatastoreConfig): config is Extract<Datast
   const { endpoints, caCertFile, certFile } = config.etcd;
   return (caCertFile ?? certFile) !== undefined && endpoints.some((endpoint) => endpoint.startsWith("http:"));
 }
-
-/** What callers may rely on with etcd: a transaction reads one revision and commits all or nothing. */
-export const ETCD_TRAITS: DatastoreTraits = {
-  readsOneSnapshot: true,
-  commitsAtOnce: true,
-  listsMayLag: false,
-  recordsArePods: false,
-};
-
-/** What callers may rely on with the Kubernetes API: each write is one object, and lists may come from a cache. */
-export const KUBERNETES_TRAITS: DatastoreTraits = {
-  readsOneSnapshot: false,
-  commitsAtOnce: false,
-  listsMayLag: true,
-  recordsArePods: true,
-};

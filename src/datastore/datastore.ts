@@ -7,6 +7,7 @@ import type { Kind, Resource } from "../api/resource.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Address } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
+import type { DatastoreTraits } from "./traits.ts";
 
 /** Opaque version of one stored thing: etcd's mod revision, Kubernetes' resourceVersion. Compared for equality only. */
 export type Revision = string & { readonly brand: "Revision" };
@@ -225,18 +226,6 @@ export type WatchEvent =
 export interface WatchOptions {
   readonly kinds: readonly (Kind | "IPAMBlock")[];
   readonly signal: AbortSignal;
-}
-
-/** How datastores differ for their users, who should ask for a trait and not for the type. */
-export interface DatastoreTraits {
-  /** All queries of a read are answered from one snapshot, in one request; otherwise each is a request of its own. */
-  readonly readsOneSnapshot: boolean;
-  /** A commit is applied at once; otherwise its blocks are written first, then its records: see {@link CommitOptions.onBlocksWritten}. */
-  readonly commitsAtOnce: boolean;
-  /** Lists are a moment old where a request allows it: see {@link RequestOptions.mayLag}. */
-  readonly listsMayLag: boolean;
-  /** The record of a workload endpoint is its pod, which exists before it and ends by itself. */
-  readonly recordsArePods: boolean;
 }
 
 /**

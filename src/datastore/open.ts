@@ -3,7 +3,8 @@
 import type { KubeClient } from "../kube/client.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Datastore } from "./datastore.ts";
-import { type DatastoreConfig, KUBERNETES_TRAITS } from "./datastore-config.ts";
+import type { DatastoreConfig } from "./datastore-config.ts";
+import { KUBERNETES_TRAITS } from "./traits.ts";
 import type { EtcdPorts } from "./etcd/client/client.ts";
 import { EtcdDatastore } from "./etcd/etcd-datastore.ts";
 import type { KubernetesPorts } from "./kubernetes/ports.ts";

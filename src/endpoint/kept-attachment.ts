@@ -5,7 +5,7 @@
  */
 
 import { ENDPOINT_IPAM, recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import type { DatastoreTraits } from "../datastore/datastore.ts";
+import type { DatastoreTraits } from "../datastore/traits.ts";
 import { holdsAll } from "../ipam/plan-allocation.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
 import { addressOf, heldBy, NO_DRAFT } from "../ipam/draft.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { attachmentRequest } from "../../test/support/attachment-request.ts";
 import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import { KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
+import { KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import type { NodeTurn, TurnWait } from "../ipam/node-turn.ts";

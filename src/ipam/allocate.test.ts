@@ -3,7 +3,7 @@ import { failureOf } from "../../test/support/failure-of.ts";
 import { createIpamWorld, requestFor, textsOf } from "../../test/support/ipam.ts";
 import { allocateAll } from "../../test/support/ipam-operations.ts";
 import type { Datastore } from "../datastore/datastore.ts";
-import { KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
+import { KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";

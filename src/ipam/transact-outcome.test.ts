@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
 import type { CommitResult, Datastore, Revision, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
-import { KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
+import { KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Clock } from "../lib/ports.ts";

@@ -2,18 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
 import { requestFor } from "../../test/support/ipam.ts";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
-import type {
-  CommitOptions,
-  CommitResult,
-  Datastore,
-  DatastoreTraits,
-  Query,
-  RequestOptions,
-  Revision,
-  Write,
-} from "../datastore/datastore.ts";
+import type { CommitOptions, CommitResult, Datastore, Query, RequestOptions, Revision, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
-import { ETCD_TRAITS, KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
+import { type DatastoreTraits, ETCD_TRAITS, KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";

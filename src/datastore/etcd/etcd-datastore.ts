@@ -1,7 +1,8 @@
 /** The datastore on etcd v3: one transaction per read, one per commit. */
 
 import { NetplugError } from "../../lib/errors.ts";
-import { type EtcdConfig, ETCD_TRAITS } from "../datastore-config.ts";
+import type { EtcdConfig } from "../datastore-config.ts";
+import { ETCD_TRAITS } from "../traits.ts";
 import type {
   Answers,
   CommitOptions,

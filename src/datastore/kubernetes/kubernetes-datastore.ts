@@ -2,7 +2,7 @@
 
 import type { KubeClient } from "../../kube/client.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
-import { KUBERNETES_TRAITS } from "../datastore-config.ts";
+import { KUBERNETES_TRAITS } from "../traits.ts";
 import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "../datastore.ts";
 import type { BlockEntry } from "./objects/block-object.ts";
 import { toDatastoreError } from "./objects/failure.ts";

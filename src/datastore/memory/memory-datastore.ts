@@ -6,7 +6,6 @@ import type {
   Answers,
   CommitResult,
   Datastore,
-  DatastoreTraits,
   Query,
   RequestOptions,
   Revision,
@@ -15,7 +14,8 @@ import type {
   WatchOptions,
   Write,
 } from "../datastore.ts";
-import { ETCD_TRAITS } from "../datastore-config.ts";
+import type { DatastoreTraits } from "../traits.ts";
+import { ETCD_TRAITS } from "../traits.ts";
 import { BlockTable } from "./block-table.ts";
 import { canonicalRefOf, ResourceTable, toKey } from "./resource-table.ts";
 import { isWanted, WatchQueue } from "./watchers.ts";
