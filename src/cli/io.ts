@@ -1,6 +1,6 @@
 /** Everything outside the process that a command touches, handed in as one value. */
 
-import type { DatastoreConfig, KubernetesConfig } from "../datastore/datastore-config.ts";
+import type { DatastoreConfig, KubernetesConfig } from "../datastore/config/datastore-config.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock, Files, Random } from "../lib/ports.ts";

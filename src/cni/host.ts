@@ -1,6 +1,6 @@
 /** Everything outside the process that a CNI verb touches, handed in as one value. */
 
-import type { DatastoreConfig } from "../datastore/datastore-config.ts";
+import type { DatastoreConfig } from "../datastore/config/datastore-config.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import type { KubeSettings } from "../kube/access/access.ts";
 import type { KubeClient } from "../kube/client.ts";

@@ -1,6 +1,6 @@
 /** From a network config that was read to a {@link Call}: everything that must be known before the first request. */
 
-import { isPartlyPlain, onNode } from "../datastore/datastore-config.ts";
+import { isPartlyPlain, onNode } from "../datastore/config/datastore-config.ts";
 import { NetplugError, orNothing } from "../lib/errors.ts";
 import { sha1Hex } from "../lib/hash.ts";
 import { quote } from "../lib/quote.ts";
@@ -42,7 +42,7 @@ async function toCall(verb: CniVerb, local: LocalCall): Promise<Call> {
   const { plugin, config, host, log } = local;
   const datastoreConfig = resolveDatastore(config, host.env);
   if (verb !== "STATUS" && isPartlyPlain(datastoreConfig))
-    (await import("../datastore/plaintext-endpoints.ts")).warnOfPlaintext(datastoreConfig.etcd, log.warning);
+    (await import("../datastore/config/plaintext-endpoints.ts")).warnOfPlaintext(datastoreConfig.etcd, log.warning);
   if (plugin === "netplug" && verb !== "DEL" && verb !== "GC") requireOwnType(config);
   const node = resolveNodeName(config, host.files, () => host.hostName());
   const openKube = kubeOpenerOf(verb, config, host, datastoreConfig.type);

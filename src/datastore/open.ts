@@ -3,7 +3,7 @@
 import type { KubeClient } from "../kube/client.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Datastore } from "./datastore.ts";
-import type { DatastoreConfig } from "./datastore-config.ts";
+import type { DatastoreConfig } from "./config/datastore-config.ts";
 import { KUBERNETES_TRAITS } from "./traits.ts";
 import type { EtcdPorts } from "./etcd/client/client.ts";
 import { EtcdDatastore } from "./etcd/etcd-datastore.ts";

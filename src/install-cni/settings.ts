@@ -1,8 +1,8 @@
 /** What an installation is told: options, then the environment, then defaults. */
 
-import type { EtcdConfig } from "../datastore/datastore-config.ts";
-import { checkEtcdConfig, datastoreSettingsOfEnvironment, parseEndpoints, variableOf } from "../datastore/datastore-settings.ts";
-import { renameSettings } from "../datastore/rename-settings.ts";
+import type { EtcdConfig } from "../datastore/config/datastore-config.ts";
+import { checkEtcdConfig, datastoreSettingsOfEnvironment, parseEndpoints, variableOf } from "../datastore/config/datastore-settings.ts";
+import { renameSettings } from "../datastore/config/rename-settings.ts";
 import { isNodeName, NODE_NAME } from "../endpoint/names.ts";
 import type { KubeSettings } from "../kube/access/access.ts";
 import { toServerUrl } from "../kube/access/server-url.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
+import type { EtcdConfig } from "../../src/datastore/config/datastore-config.ts";
 import { REQUEST_LIMITS } from "../../src/datastore/etcd/client/client.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";

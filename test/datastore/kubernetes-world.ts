@@ -2,7 +2,7 @@
 
 import type { IPPoolSpec } from "../../src/api/ip-pool.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import type { KubernetesConfig } from "../../src/datastore/datastore-config.ts";
+import type { KubernetesConfig } from "../../src/datastore/config/datastore-config.ts";
 import { initialise } from "../../src/datastore/initialise.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
+import type { EtcdConfig } from "../../src/datastore/config/datastore-config.ts";
 import type { RequestLimits } from "../../src/datastore/etcd/client/client.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";
 import { openDatastore } from "../../src/datastore/open.ts";

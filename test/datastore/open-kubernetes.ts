@@ -1,7 +1,7 @@
 /** For tests: the Kubernetes driver on a real API server with our CRDs. */
 
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import type { KubernetesConfig } from "../../src/datastore/datastore-config.ts";
+import type { KubernetesConfig } from "../../src/datastore/config/datastore-config.ts";
 import type { KubernetesPorts } from "../../src/datastore/kubernetes/ports.ts";
 import { openDatastore } from "../../src/datastore/open.ts";
 import { systemClock } from "../../src/lib/clock.ts";

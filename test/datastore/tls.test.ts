@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
+import type { EtcdConfig } from "../../src/datastore/config/datastore-config.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { systemClock } from "../../src/lib/clock.ts";

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
+import type { EtcdConfig } from "../../src/datastore/config/datastore-config.ts";
 import { LogIn } from "../../src/datastore/etcd/client/log-in.ts";
 import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";

@@ -1,6 +1,6 @@
 /** Which datastore a command speaks to: options, environment, configuration file, in this order. */
 
-import { type DatastoreConfig, isPartlyPlain, type KubernetesConfig } from "../../datastore/datastore-config.ts";
+import { type DatastoreConfig, isPartlyPlain, type KubernetesConfig } from "../../datastore/config/datastore-config.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import {
   type DatastoreSettings,
@@ -8,8 +8,8 @@ import {
   mergeDatastoreSettings,
   settingsOfEtcd,
   toDatastoreConfig,
-} from "../../datastore/datastore-settings.ts";
-import { warnOfPlaintext } from "../../datastore/plaintext-endpoints.ts";
+} from "../../datastore/config/datastore-settings.ts";
+import { warnOfPlaintext } from "../../datastore/config/plaintext-endpoints.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { AdvisedFailure } from "../failure.ts";

@@ -2,7 +2,7 @@
 
 import { API_VERSION } from "../../api/resource.ts";
 import { closestName } from "../../api/schema/closest.ts";
-import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName } from "../../datastore/datastore-settings.ts";
+import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName } from "../../datastore/config/datastore-settings.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";

@@ -1,6 +1,11 @@
 /** Advice when the datastore does not answer: where we looked, which setting says so, and what else to try. */
 
-import { DEFAULT_ETCD_ENDPOINT, type DatastoreConfig, type EtcdConfig, type KubernetesConfig } from "../../datastore/datastore-config.ts";
+import {
+  DEFAULT_ETCD_ENDPOINT,
+  type DatastoreConfig,
+  type EtcdConfig,
+  type KubernetesConfig,
+} from "../../datastore/config/datastore-config.ts";
 import { EtcdFailure } from "../../datastore/etcd/protocol/failure.ts";
 import { normaliseApiRoot } from "../../kube/access/server-url.ts";
 import { KubeError, type KubeReason } from "../../kube/kube-error.ts";

@@ -1,7 +1,7 @@
 /** Which option, variable or file a setting of datastore access comes from, for messages. */
 
-import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName, variableOf } from "../../datastore/datastore-settings.ts";
-import { renameSettings } from "../../datastore/rename-settings.ts";
+import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName, variableOf } from "../../datastore/config/datastore-settings.ts";
+import { renameSettings } from "../../datastore/config/rename-settings.ts";
 import type { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Cli } from "../io.ts";

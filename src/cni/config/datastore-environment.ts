@@ -7,8 +7,8 @@ import {
   settingsOfEtcd,
   toDatastoreConfig,
   variableOf,
-} from "../../datastore/datastore-settings.ts";
-import type { DatastoreConfig } from "../../datastore/datastore-config.ts";
+} from "../../datastore/config/datastore-settings.ts";
+import type { DatastoreConfig } from "../../datastore/config/datastore-config.ts";
 import type { KubeSettings } from "../../kube/access/access.ts";
 import type { NetworkConfig } from "./network-config.ts";
 

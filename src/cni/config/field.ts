@@ -3,7 +3,7 @@
  * a twentieth of a table of closures.
  */
 
-import type { DatastoreConfig } from "../../datastore/datastore-config.ts";
+import type { DatastoreConfig } from "../../datastore/config/datastore-config.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { quoteValue } from "../../lib/quote.ts";
 import type { Address } from "../../lib/ip/address.ts";

@@ -1,7 +1,7 @@
 /** Messages about settings of etcd that come from the environment: they name the variable. Loaded only by calls that fail. */
 
-import { settingsOfEtcd, variableOf } from "../../datastore/datastore-settings.ts";
-import { renameSettings } from "../../datastore/rename-settings.ts";
+import { settingsOfEtcd, variableOf } from "../../datastore/config/datastore-settings.ts";
+import { renameSettings } from "../../datastore/config/rename-settings.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { NetworkConfig } from "./network-config.ts";
 

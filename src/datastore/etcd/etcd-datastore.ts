@@ -1,7 +1,7 @@
 /** The datastore on etcd v3: one transaction per read, one per commit. */
 
 import { NetplugError } from "../../lib/errors.ts";
-import type { EtcdConfig } from "../datastore-config.ts";
+import type { EtcdConfig } from "../config/datastore-config.ts";
 import { ETCD_TRAITS } from "../traits.ts";
 import type {
   Answers,

@@ -1,7 +1,7 @@
 /** Makes the Kubernetes driver of its settings. */
 
 import { KubeClient } from "../../kube/client.ts";
-import type { KubernetesConfig } from "../datastore-config.ts";
+import type { KubernetesConfig } from "../config/datastore-config.ts";
 import { KubernetesDatastore } from "./kubernetes-datastore.ts";
 import type { KubernetesPorts } from "./ports.ts";
 import { BlockHints } from "./state/block-hints.ts";

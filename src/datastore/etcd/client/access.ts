@@ -1,7 +1,7 @@
 /** How we get in to etcd: with which TLS files, as which user, by gateway or gRPC. */
 
 import type { Clock, Connect, Files } from "../../../lib/ports.ts";
-import type { EtcdConfig } from "../../datastore-config.ts";
+import type { EtcdConfig } from "../../config/datastore-config.ts";
 import { classify, type EtcdFailure, neverSent } from "../protocol/failure.ts";
 import { toFailure } from "../wire/fetch-failure.ts";
 import { PlainHttp } from "../wire/gateway/plain-http.ts";

@@ -2,7 +2,7 @@
 
 import { type Backoff, delayAfter } from "../../../lib/backoff.ts";
 import type { Random } from "../../../lib/ports.ts";
-import { DEFAULT_ETCD_ENDPOINT, type EtcdConfig } from "../../datastore-config.ts";
+import { DEFAULT_ETCD_ENDPOINT, type EtcdConfig } from "../../config/datastore-config.ts";
 import { classify, EtcdFailure, isSurelyNotApplied } from "../protocol/failure.ts";
 import type { ReadReply, ReadRequest, WriteReply, WriteRequest } from "../protocol/rpc.ts";
 import type { WatchRange, WatchReply } from "../protocol/watch-rpc.ts";

@@ -11,7 +11,7 @@ import { orNothing } from "../../../lib/errors.ts";
 import { hmacHex, sha1Hex } from "../../../lib/hash.ts";
 import { isJsonObject, tryParseJson } from "../../../lib/json.ts";
 import type { Files } from "../../../lib/ports.ts";
-import type { EtcdConfig } from "../../datastore-config.ts";
+import type { EtcdConfig } from "../../config/datastore-config.ts";
 
 const FILE_MODE = 0o600;
 

@@ -1,7 +1,7 @@
 /** The token of our user: who gave it, and when it is worth nothing any more. Loaded only where there is a user. */
 
 import type { Files } from "../../../lib/ports.ts";
-import type { EtcdConfig } from "../../datastore-config.ts";
+import type { EtcdConfig } from "../../config/datastore-config.ts";
 import { EtcdFailure, isSurelyNotApplied } from "../protocol/failure.ts";
 import { toFailure } from "../wire/fetch-failure.ts";
 import type { Target, Transport } from "../wire/transport.ts";

@@ -3,7 +3,7 @@
 import tls from "node:tls";
 import { NetplugError } from "../../../lib/errors.ts";
 import { quote } from "../../../lib/quote.ts";
-import type { EtcdConfig } from "../../datastore-config.ts";
+import type { EtcdConfig } from "../../config/datastore-config.ts";
 import type { TlsMaterial } from "../wire/transport.ts";
 
 /** @throws NetplugError ioFailure, with the name of the file and a code of OpenSSL's, never with what is in it */

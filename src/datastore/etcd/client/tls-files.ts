@@ -2,7 +2,7 @@
 
 import { messageOf, NetplugError } from "../../../lib/errors.ts";
 import type { Clock, Files } from "../../../lib/ports.ts";
-import type { EtcdConfig } from "../../datastore-config.ts";
+import type { EtcdConfig } from "../../config/datastore-config.ts";
 import type { TlsMaterial } from "../wire/transport.ts";
 
 /** A certificate, under any of the labels that OpenSSL reads; the last one is that of its first releases. */

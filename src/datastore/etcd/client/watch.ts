@@ -2,7 +2,7 @@
 
 import { NetplugError } from "../../../lib/errors.ts";
 import type { Clock } from "../../../lib/ports.ts";
-import { DEFAULT_ETCD_ENDPOINT } from "../../datastore-config.ts";
+import { DEFAULT_ETCD_ENDPOINT } from "../../config/datastore-config.ts";
 import { classify, EtcdFailure, type FailureClass, STATUS } from "../protocol/failure.ts";
 import type { ReadRequest } from "../protocol/rpc.ts";
 import type { WatchRange, WatchReply } from "../protocol/watch-rpc.ts";

@@ -22,7 +22,7 @@ import { type Prefix, toPrefixText, tryParsePrefix } from "../../../lib/ip/prefi
 import { isJsonObject, tryParseJson } from "../../../lib/json.ts";
 import type { Clock, Files } from "../../../lib/ports.ts";
 import { quote } from "../../../lib/quote.ts";
-import type { HintPlace } from "../../datastore-config.ts";
+import type { HintPlace } from "../../config/datastore-config.ts";
 
 /** What keeping the file touches of the outside world. */
 export interface HintPorts {

@@ -1,7 +1,7 @@
 /** Settings of datastore access: read from options, the environment, or a file; merged; and made into a config. */
 
-import { NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
 import type { DatastoreConfig, EtcdConfig } from "./datastore-config.ts";
 
 /** The settings of one source; those that it does not mention are absent. Named as in `netplugctl.cfg`. */

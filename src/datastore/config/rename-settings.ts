@@ -1,6 +1,6 @@
 /** Messages about settings of etcd, with each setting named as it was set: key, option, variable. */
 
-import { NetplugError } from "../lib/errors.ts";
+import { NetplugError } from "../../lib/errors.ts";
 import { DATASTORE_VARIABLES, type SettingName } from "./datastore-settings.ts";
 
 /** Keys of network configs, outside of quotes. */

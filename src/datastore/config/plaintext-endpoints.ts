@@ -1,6 +1,6 @@
 /** Warns of endpoints of etcd without TLS although certificates are configured; the plugin loads this only in that case. */
 
-import { quote } from "../lib/quote.ts";
+import { quote } from "../../lib/quote.ts";
 import type { EtcdConfig } from "./datastore-config.ts";
 import { DATASTORE_VARIABLES, type SettingName } from "./datastore-settings.ts";
 
