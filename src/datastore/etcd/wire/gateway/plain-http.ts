@@ -4,7 +4,7 @@
  */
 
 import { type Address, tryParseAddress } from "../../../../lib/ip/address.ts";
-import { type HttpReply, HttpReplyError, HttpReplyReader } from "../../../../lib/http-reply.ts";
+import { type HttpReply, HttpReplyError, HttpReplyReader } from "./http-reply.ts";
 import type { ByteStream, Clock, Connect } from "../../../../lib/ports.ts";
 import { toErrnoMeaning } from "../../../../linux/errno.ts";
 import { KernelError } from "../../../../linux/kernel-error.ts";
