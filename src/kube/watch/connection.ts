@@ -2,6 +2,7 @@
 
 import { isJsonObject } from "../../lib/json.ts";
 import type { Clock } from "../../lib/ports.ts";
+import { waitAtMost } from "../../lib/wait-at-most.ts";
 import { toServerText } from "../access/server-url.ts";
 import type { KubeClient, Selection } from "../client.ts";
 import { KubeError } from "../kube-error.ts";
@@ -12,7 +13,7 @@ import type { OpenAnswer } from "../requester.ts";
 import type { ResourceType } from "../resource-type.ts";
 import { toEventFailure } from "../status-failure.ts";
 import { toBrokenFailure } from "../transport-failure.ts";
-import { readLines } from "./lines.ts";
+import { readLines } from "../../lib/lines.ts";
 
 /** What the server says on a watch; `ERROR` is thrown instead. */
 export type KubeEvent<T> =
@@ -63,7 +64,7 @@ async function* readEvents<T>(client: KubeClient, clock: Clock, request: KubeReq
   const lines = readLines(response.body)[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const line = await within(SILENCE_LIMIT_MS, clock, lines.next());
+      const line = await waitAtMost(SILENCE_LIMIT_MS, lines.next(), clock);
       if (line === undefined || line.done === true) return;
       const event = parseEvent<T>(request, line.value);
       if ("failed" in event) throw toEventFailure(request, event.failed, client.requester.contextOf(login));
@@ -74,20 +75,6 @@ async function* readEvents<T>(client: KubeClient, clock: Clock, request: KubeReq
   } finally {
     // Not awaited: it waits for the very line that does not come.
     void lines.return?.().catch(() => undefined);
-  }
-}
-
-/** @returns undefined when the time is over first */
-async function within<T>(ms: number, clock: Clock, pending: Promise<T>): Promise<T | undefined> {
-  const settled = new AbortController();
-  const timeout = clock.sleep(ms, settled.signal).then(
-    () => undefined,
-    () => undefined,
-  );
-  try {
-    return await Promise.race([pending, timeout]);
-  } finally {
-    settled.abort();
   }
 }
 

@@ -1,6 +1,7 @@
 /** Tells a quiet watch from a dead one. */
 
 import type { Clock } from "../../../lib/ports.ts";
+import { waitAtMost } from "../../../lib/wait-at-most.ts";
 import { EtcdFailure } from "../protocol/failure.ts";
 
 /** Silence after which the server is asked whether it lives, in milliseconds. */
@@ -25,12 +26,7 @@ export async function* withLiveness<T>(
   try {
     for (let result = first; result.done !== true;) {
       yield result.value;
-      const next = replies.next();
-      for (let silentMs = PROBE_AFTER_MS; !(await settlesWithin(next, PROBE_AFTER_MS, clock)); silentMs += PROBE_AFTER_MS) {
-        if (silentMs > SILENCE_LIMIT_MS) throw new EtcdFailure("lost", "the watch is silent");
-        await probe();
-      }
-      result = await next;
+      result = await waitForNext(replies.next(), clock, probe);
     }
   } finally {
     // Not awaited: it waits for the very reply that does not come.
@@ -38,19 +34,11 @@ export async function* withLiveness<T>(
   }
 }
 
-async function settlesWithin(pending: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
-  const settled = new AbortController();
-  const timeout = clock.sleep(ms, settled.signal).then(
-    () => false,
-    () => true,
-  );
-  const done = pending.then(
-    () => true,
-    () => true,
-  );
-  try {
-    return await Promise.race([done, timeout]);
-  } finally {
-    settled.abort();
+async function waitForNext<T>(next: Promise<IteratorResult<T>>, clock: Clock, probe: () => Promise<void>): Promise<IteratorResult<T>> {
+  for (let silentMs = PROBE_AFTER_MS; ; silentMs += PROBE_AFTER_MS) {
+    const result = await waitAtMost(PROBE_AFTER_MS, next, clock);
+    if (result !== undefined) return result;
+    if (silentMs > SILENCE_LIMIT_MS) throw new EtcdFailure("lost", "the watch is silent");
+    await probe();
   }
 }

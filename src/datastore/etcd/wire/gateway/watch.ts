@@ -1,10 +1,10 @@
 /** A watch over the JSON gateway: one request whose reply never ends, one JSON text per line. */
 
+import { readLines } from "../../../../lib/lines.ts";
 import { EtcdFailure } from "../../protocol/failure.ts";
 import type { KeyEvent, WatchRange, WatchReply } from "../../protocol/watch-rpc.ts";
 import { toFailure } from "../fetch-failure.ts";
-import { decodeKeyValue } from "./json.ts";
-import type { JsonKeyValue } from "./json.ts";
+import { decodeKeyValue, type JsonKeyValue } from "./json.ts";
 import { toRefusal } from "./refusal.ts";
 
 interface JsonWatchReply {
@@ -27,7 +27,7 @@ export function encodeWatch(ranges: readonly WatchRange[]): string {
 export async function* readWatch(response: Response): AsyncIterable<WatchReply> {
   if (response.body === null) throw new EtcdFailure("lost", "the reply to a watch has no body");
   try {
-    for await (const line of linesOf(response.body)) yield decodeLine(line);
+    for await (const line of readLines(response.body)) yield decodeLine(line);
   } catch (thrown) {
     throw toFailure(thrown, true);
   }
@@ -60,14 +60,4 @@ function decodeEvent({ type, kv }: { readonly type?: string; readonly kv: JsonKe
   const decoded = decodeKeyValue(kv);
   const modRevision = BigInt(decoded.modRevision);
   return type === "DELETE" ? { type: "delete", key: decoded.key, modRevision } : { type: "put", kv: decoded, modRevision };
-}
-
-async function* linesOf(body: ReadableStream<Uint8Array>): AsyncIterable<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of body) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) if (line !== "") yield line;
-  }
 }

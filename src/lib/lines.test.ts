@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { testSeed } from "../../../test/support/seed.ts";
+import { testSeed } from "../../test/support/seed.ts";
 import { readLines } from "./lines.ts";
 
 /** Cuts bytes at arbitrary places, inside of characters too. */
