@@ -14,10 +14,10 @@ import type {
   WatchOptions,
   Write,
 } from "../datastore.ts";
-import type { DatastoreTraits } from "../traits.ts";
-import { ETCD_TRAITS } from "../traits.ts";
+import { refKeyOf, refOf } from "../resource-ref.ts";
+import { type DatastoreTraits, ETCD_TRAITS } from "../traits.ts";
 import { BlockTable } from "./block-table.ts";
-import { canonicalRefOf, ResourceTable, toKey } from "./resource-table.ts";
+import { ResourceTable } from "./resource-table.ts";
 import { isWanted, WatchQueue } from "./watchers.ts";
 
 /** A datastore for tests that need no server; what it holds ends with the process. */
@@ -117,9 +117,9 @@ export class MemoryDatastore implements Datastore {
   #holds(write: Write): boolean {
     switch (write.op) {
       case "create":
-        return this.#resources.get(canonicalRefOf(write.resource)) === undefined;
+        return this.#resources.get(refOf(write.resource)) === undefined;
       case "update":
-        return this.#resources.get(canonicalRefOf(write.resource))?.revision === write.revision;
+        return this.#resources.get(refOf(write.resource))?.revision === write.revision;
       case "delete":
         return write.revision === undefined || this.#resources.get(write.ref)?.revision === write.revision;
       case "expect":
@@ -180,9 +180,9 @@ function targetOf(write: Write): string | undefined {
   switch (write.op) {
     case "create":
     case "update":
-      return toKey(canonicalRefOf(write.resource));
+      return refKeyOf(refOf(write.resource));
     case "delete":
-      return toKey(write.ref);
+      return refKeyOf(write.ref);
     case "expect":
     case "expect-block":
       return undefined;

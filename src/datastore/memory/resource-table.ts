@@ -3,6 +3,7 @@
 import type { Kind, Resource } from "../../api/resource.ts";
 import { KINDS } from "../../api/registry.ts";
 import type { ResourceRef, Revision, Stored } from "../datastore.ts";
+import { refKeyOf, refOf } from "../resource-ref.ts";
 
 interface Row {
   readonly ref: ResourceRef;
@@ -15,7 +16,7 @@ export class ResourceTable {
   readonly #rows = new Map<string, Row>();
 
   get(ref: ResourceRef): Stored<Resource> | undefined {
-    const row = this.#rows.get(toKey(ref));
+    const row = this.#rows.get(refKeyOf(ref));
     return row === undefined ? undefined : toStored(row);
   }
 
@@ -23,14 +24,14 @@ export class ResourceTable {
   list(kind: Kind, namespace?: string): readonly Stored<Resource>[] {
     const wanted = KINDS[kind].namespaced ? namespace : undefined;
     const rows = [...this.#rows.values()].filter(({ ref }) => ref.kind === kind && (wanted === undefined || ref.namespace === wanted));
-    return rows.sort((a, b) => (toKey(a.ref) < toKey(b.ref) ? -1 : 1)).map(toStored);
+    return rows.sort((a, b) => (refKeyOf(a.ref) < refKeyOf(b.ref) ? -1 : 1)).map(toStored);
   }
 
   put(resource: Resource, revision: Revision): Stored<Resource> {
-    const ref = canonicalRefOf(resource);
+    const ref = refOf(resource);
     const { resourceVersion: _, ...metadata } = resource.metadata;
     const row = { ref, text: JSON.stringify({ ...resource, metadata }), revision };
-    this.#rows.set(toKey(ref), row);
+    this.#rows.set(refKeyOf(ref), row);
     return toStored(row);
   }
 
@@ -40,18 +41,8 @@ export class ResourceTable {
 
   /** @returns whether there was one */
   remove(ref: ResourceRef): boolean {
-    return this.#rows.delete(toKey(ref));
+    return this.#rows.delete(refKeyOf(ref));
   }
-}
-
-/** Under what a resource is kept: without a namespace where its kind has none, whatever the resource says. */
-export function canonicalRefOf({ kind, metadata: { name, namespace } }: Resource): ResourceRef {
-  return KINDS[kind].namespaced && namespace !== undefined ? { kind, namespace, name } : { kind, name };
-}
-
-/** Usable as a map key, and sorts as the names do. */
-export function toKey({ kind, namespace = "", name }: ResourceRef): string {
-  return KINDS[kind].namespaced ? `${kind}/${namespace}/${name}` : `${kind}/${name}`;
 }
 
 function toStored({ text, revision }: Row): Stored<Resource> {

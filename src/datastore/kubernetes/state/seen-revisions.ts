@@ -1,10 +1,10 @@
 /** Revisions of resources as they were last seen, so that a condition on what was just read costs no request. */
 
-import { KINDS } from "../../../api/registry.ts";
 import type { Resource } from "../../../api/resource.ts";
 import { ExpiringMap } from "../../../lib/expiring-map.ts";
 import type { Clock } from "../../../lib/ports.ts";
 import type { ResourceRef, Revision, Stored } from "../../datastore.ts";
+import { refKeyOf, refOf } from "../../resource-ref.ts";
 
 /** What is older is looked at again: the limit of one request, in milliseconds. */
 const LIFETIME_MS = 5_000;
@@ -26,24 +26,19 @@ export class SeenRevisions {
   }
 
   note(ref: ResourceRef, revision: Revision | undefined): void {
-    this.#seen.set(toTarget(ref), { revision });
+    this.#seen.set(refKeyOf(ref), { revision });
   }
 
   noteAll(found: readonly Stored<Resource>[]): void {
-    for (const { value, revision } of found) this.note({ kind: value.kind, ...value.metadata }, revision);
+    for (const { value, revision } of found) this.note(refOf(value), revision);
   }
 
   /** @returns undefined when it must be looked at */
   find(ref: ResourceRef): Seen | undefined {
-    return this.#seen.get(toTarget(ref));
+    return this.#seen.get(refKeyOf(ref));
   }
 
   clear(): void {
     this.#seen.clear();
   }
-}
-
-/** A text that is equal for equal places. */
-export function toTarget({ kind, namespace = "", name }: ResourceRef): string {
-  return KINDS[kind].namespaced ? `${kind} ${namespace}/${name}` : `${kind} ${name}`;
 }

@@ -7,6 +7,7 @@ import { KubeError } from "../../../kube/kube-error.ts";
 import type { KubeObject } from "../../../kube/kube-object.ts";
 import type { Revision, Write } from "../../datastore.ts";
 import { OutcomeUnknown } from "../../outcome-unknown.ts";
+import { refOf } from "../../resource-ref.ts";
 import { toRevision } from "../objects/endpoint-view.ts";
 import { toSteps } from "./steps.ts";
 
@@ -216,12 +217,12 @@ describe("steps", () => {
       ["write", CIDR, undefined, BLOCK.cidr],
       ["write", "10.65.0.64/26", undefined, undefined],
       ["write", "10.65.1.0/26", undefined, undefined],
-      ["write", "IPPool a", "IPPool", undefined],
-      ["write", "Node n1", "Node", undefined],
-      ["delete", "IPPool b", "IPPool", undefined],
-      ["record-endpoints", "WorkloadEndpoint default/n1-k8s-web-eth0", undefined, undefined],
-      ["end-endpoints", "WorkloadEndpoint default/n1-k8s-web-net1", undefined, undefined],
-      ["end-endpoints", "WorkloadEndpoint default/n1-k8s-db-eth0", undefined, undefined],
+      ["write", "IPPool/a", "IPPool", undefined],
+      ["write", "Node/n1", "Node", undefined],
+      ["delete", "IPPool/b", "IPPool", undefined],
+      ["record-endpoints", "WorkloadEndpoint/default/n1-k8s-web-eth0", undefined, undefined],
+      ["end-endpoints", "WorkloadEndpoint/default/n1-k8s-web-net1", undefined, undefined],
+      ["end-endpoints", "WorkloadEndpoint/default/n1-k8s-db-eth0", undefined, undefined],
     ]);
   });
 
@@ -237,8 +238,4 @@ describe("steps", () => {
 function named(name: string, resourceVersion?: string): object {
   const metadata = resourceVersion === undefined ? { name } : { name, resourceVersion };
   return expect.objectContaining({ metadata: expect.objectContaining(metadata) });
-}
-
-function refOf({ kind, metadata }: Resource): { readonly kind: Resource["kind"]; readonly name: string; readonly namespace: string } {
-  return { kind, name: metadata.name, namespace: metadata.namespace ?? "" };
 }

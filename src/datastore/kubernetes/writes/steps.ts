@@ -1,6 +1,6 @@
 /** A commit as steps, each one request, in phases of which every beginning is safe. */
 
-import type { CustomKind, Resource } from "../../../api/resource.ts";
+import type { CustomKind } from "../../../api/resource.ts";
 import type { KubeClient } from "../../../kube/client.ts";
 import { NODES } from "../../../kube/core-types.ts";
 import type { KubeReason } from "../../../kube/kube-error.ts";
@@ -9,13 +9,13 @@ import { NetplugError } from "../../../lib/errors.ts";
 import { type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
 import type { RequestOptions, ResourceRef, Revision, Write } from "../../datastore.ts";
+import { refKeyOf, refOf } from "../../resource-ref.ts";
 import { toBlockName } from "../objects/block-name.ts";
 import { toBlockObject } from "../objects/block-object.ts";
 import { revisionOf, toNewObject, toReplacement } from "../objects/custom-object.ts";
 import { toBlockError, toEndpointError, toResourceError } from "../objects/failure.ts";
 import { toNodePatch } from "../objects/node-view.ts";
 import { IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
-import { toTarget } from "../state/seen-revisions.ts";
 import { clearEndpoint, isWithoutAddresses, writeEndpoint } from "./endpoint-writes.ts";
 
 /**
@@ -46,6 +46,9 @@ export interface Step {
   readonly run: (client: KubeClient, options: RequestOptions) => Promise<StepOutcome>;
 }
 
+type ResourceWrite = Extract<Write, { readonly op: "create" | "update" | "delete" }>;
+type BlockWrite = Extract<Write, { readonly op: "create-block" | "update-block" | "delete-block" }>;
+
 /** A request for our own types fails rather than to lose a field. */
 const STRICT = { isStrict: true } as const;
 
@@ -69,7 +72,7 @@ export function toSteps(writes: readonly Write[]): readonly Step[] {
   return steps;
 }
 
-function toStep(write: Exclude<Write, { readonly op: "expect" | "expect-block" }>): Step {
+function toStep(write: ResourceWrite | BlockWrite): Step {
   switch (write.op) {
     case "create":
     case "update":
@@ -80,7 +83,7 @@ function toStep(write: Exclude<Write, { readonly op: "expect" | "expect-block" }
   }
 }
 
-function toBlockStep(write: Extract<Write, { readonly op: "create-block" | "update-block" | "delete-block" }>): Step {
+function toBlockStep(write: BlockWrite): Step {
   const { cidr } = write.op === "delete-block" ? write.previous.value : write.block;
   const step = (run: Step["run"]): Step => ({
     phase: "write",
@@ -112,10 +115,10 @@ function toBlockStep(write: Extract<Write, { readonly op: "create-block" | "upda
   }
 }
 
-function toResourceStep(write: Extract<Write, { readonly op: "create" | "update" | "delete" }>): Step {
-  const ref: ResourceRef = write.op === "delete" ? write.ref : { kind: write.resource.kind, ...write.resource.metadata };
+function toResourceStep(write: ResourceWrite): Step {
+  const ref = write.op === "delete" ? write.ref : refOf(write.resource);
   const { kind } = ref;
-  const target = toTarget(ref);
+  const target = refKeyOf(ref);
   if (kind === "WorkloadEndpoint") {
     const isEnd = write.op === "delete" || isWithoutAddresses(write.resource);
     const revision = write.op === "create" ? undefined : write.revision;
@@ -132,11 +135,7 @@ function toResourceStep(write: Extract<Write, { readonly op: "create" | "update"
   };
 }
 
-function toCustomRun(
-  kind: CustomKind,
-  { name }: ResourceRef,
-  write: Extract<Write, { readonly op: "create" | "update" | "delete" }>,
-): Step["run"] {
+function toCustomRun(kind: CustomKind, { name }: ResourceRef, write: ResourceWrite): Step["run"] {
   const type = typeOf(kind);
   switch (write.op) {
     case "create":
@@ -154,16 +153,15 @@ function toCustomRun(
   }
 }
 
-function toNodeRun({ name }: ResourceRef, write: Extract<Write, { readonly op: "create" | "update" | "delete" }>): Step["run"] {
+function toNodeRun({ name }: ResourceRef, write: ResourceWrite): Step["run"] {
   if (write.op !== "update") {
     throw new NetplugError(
       "invalidConfig",
       `${write.op} node ${quote(name)}: on the Kubernetes datastore nodes are Kubernetes' own, which come and go with it`,
     );
   }
-  const resource: Resource = write.resource;
   return async (client, options) => {
-    const operations = toNodePatch(resource, write.revision);
+    const operations = toNodePatch(write.resource, write.revision);
     return revisionOf(await client.patch(NODES, { name }, { type: "json", operations }, options));
   };
 }
