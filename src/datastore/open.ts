@@ -7,7 +7,7 @@ import type { DatastoreConfig } from "./config/datastore-config.ts";
 import { KUBERNETES_TRAITS } from "./traits.ts";
 import type { EtcdPorts } from "./etcd/client/client.ts";
 import { EtcdDatastore } from "./etcd/etcd-datastore.ts";
-import type { KubernetesPorts } from "./kubernetes/ports.ts";
+import type { KubernetesPorts } from "./kubernetes/open.ts";
 import { LazyDatastore } from "./lazy-datastore.ts";
 
 /** What drivers need of the outside world. */

@@ -2,7 +2,7 @@
 
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import type { KubernetesConfig } from "../../src/datastore/config/datastore-config.ts";
-import type { KubernetesPorts } from "../../src/datastore/kubernetes/ports.ts";
+import type { KubernetesPorts } from "../../src/datastore/kubernetes/open.ts";
 import { openDatastore } from "../../src/datastore/open.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";

@@ -1,10 +1,16 @@
 /** Makes the Kubernetes driver of its settings. */
 
 import { KubeClient } from "../../kube/client.ts";
+import type { KubePorts } from "../../kube/requester.ts";
 import type { KubernetesConfig } from "../config/datastore-config.ts";
 import { KubernetesDatastore } from "./kubernetes-datastore.ts";
-import type { KubernetesPorts } from "./ports.ts";
-import { BlockHints } from "./state/block-hints.ts";
+import { BlockHints, type HintPorts } from "./state/block-hints.ts";
+
+/** What the driver needs of the outside world. */
+export interface KubernetesPorts extends KubePorts, Pick<HintPorts, "takeLock"> {
+  /** One that exists already, with its connections. @default one of its own */
+  readonly kubeClient?: KubeClient | undefined;
+}
 
 /** Permits what a CNI call does. */
 const DEFAULT_ROLE = "netplug-cni";
