@@ -14,11 +14,11 @@ import type {
   WatchOptions,
   Write,
 } from "../datastore.ts";
+import { EventQueue } from "../event-queue.ts";
 import { refKeyOf, refOf } from "../resource-ref.ts";
 import { type DatastoreTraits, ETCD_TRAITS } from "../traits.ts";
 import { BlockTable } from "./block-table.ts";
 import { ResourceTable } from "./resource-table.ts";
-import { isWanted, WatchQueue } from "./watchers.ts";
 
 /** A datastore for tests that need no server; what it holds ends with the process. */
 export class MemoryDatastore implements Datastore {
@@ -27,7 +27,7 @@ export class MemoryDatastore implements Datastore {
   readonly requests = { roundTrips: 0, retries: 0 };
   readonly #resources = new ResourceTable();
   readonly #blocks = new BlockTable();
-  readonly #watches = new Map<WatchQueue, WatchOptions["kinds"]>();
+  readonly #watches = new Map<EventQueue, WatchOptions["kinds"]>();
   #revision = 1;
 
   async read<const Qs extends readonly Query[]>(queries: Qs, options: RequestOptions = {}): Promise<Answers<Qs>> {
@@ -47,16 +47,16 @@ export class MemoryDatastore implements Datastore {
     this.#revision++;
     const revision = String(this.#revision) as Revision;
     const events = writes.flatMap((write) => this.#apply(write, revision));
-    for (const [queue, kinds] of this.#watches) queue.push(events.filter((event) => isWanted(event, kinds)));
+    for (const [queue, kinds] of this.#watches) queue.push(...events.filter((event) => isAbout(event, kinds)));
     return { committed: true, revision };
   }
 
   async *watch({ kinds, signal }: WatchOptions): AsyncIterable<WatchEvent> {
-    const queue = new WatchQueue();
-    queue.push([{ type: "reset" }, ...this.#snapshotOf(kinds), { type: "in-sync" }]);
+    using queue = new EventQueue(signal);
+    queue.push({ type: "reset" }, ...this.#snapshotOf(kinds), { type: "in-sync" });
     this.#watches.set(queue, kinds);
     try {
-      yield* queue.drain(signal);
+      yield* queue.drain();
     } finally {
       this.#watches.delete(queue);
     }
@@ -195,5 +195,19 @@ function targetOf(write: Write): string | undefined {
     }
     case "delete-block":
       return toPrefixText(write.previous.value.cidr);
+  }
+}
+
+function isAbout(event: WatchEvent, kinds: WatchOptions["kinds"]): boolean {
+  switch (event.type) {
+    case "put":
+      return kinds.includes(event.stored.value.kind);
+    case "delete":
+      return kinds.includes(event.ref.kind);
+    case "put-block":
+    case "delete-block":
+      return kinds.includes("IPAMBlock");
+    default:
+      return true;
   }
 }

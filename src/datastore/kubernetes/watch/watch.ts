@@ -8,7 +8,7 @@ import { follow, pauseIfShort } from "../../../kube/watch/follow.ts";
 import type { Clock, Random } from "../../../lib/ports.ts";
 import type { WatchEvent, WatchOptions } from "../../datastore.ts";
 import { IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
-import { EventQueue } from "./event-queue.ts";
+import { EventQueue } from "../../event-queue.ts";
 import type { Translator } from "./translators.ts";
 import { translateBlocks, translateCustom, translateNodes, translatePods } from "./translators.ts";
 

@@ -1,6 +1,6 @@
-/** Events of several producers, in the order in which they come, for one reader. */
+/** The events of one watch, in the order in which its producers push them. */
 
-import type { WatchEvent } from "../../datastore.ts";
+import type { WatchEvent } from "./datastore.ts";
 
 /** Ends with `signal`, by {@link end}, or when it is disposed of; producers work until its own signal aborts. */
 export class EventQueue implements Disposable {
