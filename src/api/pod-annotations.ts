@@ -7,7 +7,7 @@
 import { messageOf } from "../lib/errors.ts";
 import { type Address, isLinkLocal, toAddressText, tryParseAddress } from "../lib/ip/address.ts";
 import { tryParseCidr } from "../lib/ip/cidr.ts";
-import { blockOf, type Prefix } from "../lib/ip/prefix.ts";
+import { prefixOf, type Prefix } from "../lib/ip/prefix.ts";
 import { parseJson } from "../lib/json.ts";
 import { quoteValue } from "../lib/quote.ts";
 import type { EndpointNAT } from "./workload-endpoint.ts";
@@ -64,7 +64,7 @@ export function parseFloatingIPs(text: string): readonly Address[] {
 export function parseSourcePrefixes(text: string): readonly Prefix[] {
   return parseList(text, 'a JSON list of CIDRs such as ["192.0.2.0/24"]', (entry) => {
     const cidr = tryParseCidr(entry);
-    return cidr === undefined ? undefined : blockOf(cidr.address, cidr.length);
+    return cidr === undefined ? undefined : prefixOf(cidr.address, cidr.length);
   });
 }
 

@@ -4,7 +4,7 @@ import type { IPReservation } from "../api/ip-reservation.ts";
 import type { Resource } from "../api/resource.ts";
 import type { Stored } from "../datastore/datastore.ts";
 import { tryParseAddress, WIDTH } from "../lib/ip/address.ts";
-import { addressAt, blockOf, type Prefix } from "../lib/ip/prefix.ts";
+import { addressAt, prefixOf, type Prefix } from "../lib/ip/prefix.ts";
 import { type PrefixSet, prefixSetOf } from "../lib/ip/prefix-set.ts";
 import { quote, quoteValue } from "../lib/quote.ts";
 import { toRepair } from "./pools.ts";
@@ -43,5 +43,5 @@ function parseReserved(text: string): Prefix | undefined {
   const address = tryParseAddress(addressText);
   if (address === undefined) return undefined;
   const length = lengthText === undefined ? WIDTH[address.family] : Number(lengthText);
-  return length > WIDTH[address.family] ? undefined : blockOf(address, length);
+  return length > WIDTH[address.family] ? undefined : prefixOf(address, length);
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { parseAddress } from "../../src/lib/ip/address.ts";
-import { blockOf, toPrefixText } from "../../src/lib/ip/prefix.ts";
+import { prefixOf, toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { endpointName, endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { type AllocationOptions, allocateFor, releaseOf } from "../support/container-addresses.ts";
@@ -211,7 +211,7 @@ describe("ipam check", () => {
     const ip = await give("c1", "n1");
     const keys = (await world.etcd.ctl(["get", "--prefix", "/netplug/ipam/", "--keys-only"])).split("\n");
     const [record = "", claim = ""] = ["/blocks/", "/claims/"].map((part) => keys.find((key) => key.includes(part)));
-    const block = toPrefixText(blockOf(parseAddress(ip), 26));
+    const block = toPrefixText(prefixOf(parseAddress(ip), 26));
     const stderrOf = async (): Promise<string> => {
       const done = await world.ctl(["ipam", command, `--ip=${ip}`]);
       expect([done.status, done.stdout]).toEqual([1, ""]);

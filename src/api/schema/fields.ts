@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { parseAddress, toAddressText } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
-import { blockOf, parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { prefixOf, parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { parseMac } from "../../lib/mac-address.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { PROTOCOL_NAMES, type PortMatch, type Protocol } from "../rule.ts";
@@ -43,7 +43,7 @@ export const narrowNet = textOf((text) => {
 
 function toNetText(text: string): string {
   const written = tryParseCidr(text);
-  return toPrefixText(written === undefined ? parsePrefix(text) : blockOf(written.address, written.length));
+  return toPrefixText(written === undefined ? parsePrefix(text) : prefixOf(written.address, written.length));
 }
 
 /** An address without a prefix length; IPv6 in the form of RFC 5952. */

@@ -5,7 +5,7 @@ import type { Attachment } from "../../ipam/request.ts";
 import { hasControlCharacter } from "../../lib/characters.ts";
 import { type Address, tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
-import { blockOf, type Prefix } from "../../lib/ip/prefix.ts";
+import { prefixOf, type Prefix } from "../../lib/ip/prefix.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json.ts";
 import { findNamespaceFault } from "../protocol/cni-args.ts";
 import { findContainerIdFault, findIfNameFault } from "../protocol/environment.ts";
@@ -82,7 +82,7 @@ function readRoute(entry: unknown, place: string, findings: Findings): Prefix | 
   const { dst } = entry;
   const cidr = typeof dst === "string" ? tryParseCidr(dst) : undefined;
   if (cidr === undefined) throw new FieldFault(`${place}.dst`, dst, "address/length");
-  return blockOf(cidr.address, cidr.length);
+  return prefixOf(cidr.address, cidr.length);
 }
 
 const LABEL_KEYS = { key: true, value: true } as const;

@@ -4,7 +4,7 @@ import type { Allocation, AllocationOwner } from "../../api/ipam-block.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Query } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
-import { blockOf, containsAddress, ordinalOf, toPrefixText } from "../../lib/ip/prefix.ts";
+import { prefixOf, containsAddress, ordinalOf, toPrefixText } from "../../lib/ip/prefix.ts";
 import { isSameAttachment, newBlock, take } from "../block.ts";
 import { expectNotFrozen, IP_POOLS } from "../cluster.ts";
 import { type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "../draft.ts";
@@ -56,7 +56,7 @@ function blockFor(
   const around = toPoolTable(know(facts, IP_POOLS)).pools.filter(({ cidr }) => containsAddress(cidr, address));
   const pool = around.find(({ unusable }) => unusable === undefined) ?? around[0];
   if (pool === undefined) return { end: "outside-pools" };
-  const cidr = blockOf(address, pool.blockLength);
+  const cidr = prefixOf(address, pool.blockLength);
   const [other] = know(facts, { type: "claimed-blocks", within: cidr, limit: 1 }, () => [poolQueryOf(pool)]);
   if (other !== undefined) return { overlapped: toPrefixText(other.cidr) };
   return { stored: undefined, block: newBlock(cidr, node, now) };

@@ -2,7 +2,7 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
-import { blockOf, containsAddress, ordinalOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { prefixOf, containsAddress, ordinalOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { isEmpty, moveTo, newBlock } from "../block.ts";
 import { blockOfAddress, type Draft, type DraftBlock } from "../draft.ts";
@@ -54,7 +54,7 @@ function poolOf({ use }: AddressRequest, address: Address, { pools }: PlanContex
 function blockFor({ owner: { node } }: AddressRequest, address: Address, pool: Pool, context: PlanContext, draft: Draft): DraftBlock {
   const found = blockOfAddress(context.facts, draft, address, node);
   if (found === undefined) {
-    const cidr = blockOf(address, pool.blockLength);
+    const cidr = prefixOf(address, pool.blockLength);
     refuseOverlap(address, cidr, pool, context);
     return { stored: undefined, block: newBlock(cidr, node, context.moment.now) };
   }

@@ -10,7 +10,7 @@
 
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Query } from "../../datastore/datastore.ts";
-import { baseOf, blockOf, type Prefix, subnetAt, subnetCount } from "../../lib/ip/prefix.ts";
+import { baseOf, prefixOf, type Prefix, subnetAt, subnetCount } from "../../lib/ip/prefix.ts";
 import { type Facts, FactsWanted, know } from "../facts.ts";
 import { type Pool, poolQueryOf } from "../pools.ts";
 import { firstGap, type Obstacles, slotOf, type Start, startOf } from "./slots.ts";
@@ -84,7 +84,7 @@ function findFarBlock(pool: Pool, search: FreeBlockSearch, near: readonly BlockR
 /** What {@link findFreeBlock} asks for first. Blocks may be smaller than the slots. */
 function nearQueryOf(pool: Pool, search: Start) {
   const start = subnetAt(pool.cidr, pool.blockLength, startOf(pool, search));
-  const within = blockOf(baseOf(start), Math.max(pool.cidr.length, pool.blockLength - NEAR_BITS));
+  const within = prefixOf(baseOf(start), Math.max(pool.cidr.length, pool.blockLength - NEAR_BITS));
   return { type: "claimed-blocks", within, limit: 2 * 2 ** NEAR_BITS } as const satisfies Query;
 }
 

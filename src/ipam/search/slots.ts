@@ -2,7 +2,7 @@
 
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { PrefixSet } from "../../lib/ip/prefix-set.ts";
-import { addressAt, blockOf, lastAddressOf, overlaps, type Prefix, subnetAt, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
+import { baseOf, lastAddressOf, overlaps, type Prefix, prefixOf, subnetAt, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
 import type { Pool } from "../pools.ts";
 
 /** What a new block must leave alone besides claimed ones. */
@@ -86,7 +86,7 @@ function isBefore(block: Pick<BlockRef, "cidr"> | undefined, candidate: Prefix):
 function largestReserved(pool: Pool, reserved: PrefixSet, candidate: Prefix): Prefix {
   let largest = candidate;
   for (let length = candidate.length - 1; length >= pool.cidr.length; length--) {
-    const wider = blockOf(addressAt(candidate, 0), length);
+    const wider = prefixOf(baseOf(candidate), length);
     if (!reserved.covers(wider)) break;
     largest = wider;
   }

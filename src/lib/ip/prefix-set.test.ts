@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../../test/support/seed.ts";
-import { addressAt, blockOf, containsAddress, parsePrefix, type Prefix, sizeOf } from "./prefix.ts";
+import { addressAt, prefixOf, containsAddress, parsePrefix, type Prefix, sizeOf } from "./prefix.ts";
 import { prefixSetOf } from "./prefix-set.ts";
 
 const seed = testSeed();
@@ -9,7 +9,7 @@ const seed = testSeed();
 /** Prefixes inside 10.0.0.0/24 and fd00::/120, small enough to ask about every address. */
 const smallPrefix: fc.Arbitrary<Prefix> = fc
   .tuple(fc.constantFrom(parsePrefix("10.0.0.0/24"), parsePrefix("fd00::/120")), fc.nat(255), fc.nat(8))
-  .map(([space, ordinal, extra]) => blockOf(addressAt(space, ordinal), space.length + extra));
+  .map(([space, ordinal, extra]) => prefixOf(addressAt(space, ordinal), space.length + extra));
 
 test("has(), covers() and countIn() agree with asking every address one by one", () => {
   fc.assert(

@@ -5,7 +5,7 @@ import { testSeed } from "../../../test/support/seed.ts";
 import { fromAddressBytes, parseAddress, toAddressText } from "./address.ts";
 import {
   addressAt,
-  blockOf,
+  prefixOf,
   comparePrefixes,
   equalPrefixes,
   containsAddress,
@@ -29,8 +29,8 @@ const anyAddress = fc
   .oneof(fc.uint8Array({ minLength: 4, maxLength: 4 }), fc.uint8Array({ minLength: 16, maxLength: 16 }))
   .map(fromAddressBytes);
 
-const anyBlock = anyAddress.chain((address) =>
-  fc.integer({ min: 0, max: address.family === 4 ? 32 : 128 }).map((length) => blockOf(address, length)),
+const anyPrefix = anyAddress.chain((address) =>
+  fc.integer({ min: 0, max: address.family === 4 ? 32 : 128 }).map((length) => prefixOf(address, length)),
 );
 
 describe("parsePrefix()", () => {
@@ -71,7 +71,7 @@ describe("parsePrefix()", () => {
         const cidr = `${toAddressText(address)}/${length}`;
         const oracle = address.family === 4 ? ipaddr.IPv4 : ipaddr.IPv6;
         const ours = parsePrefix(`${oracle.networkAddressFromCIDR(cidr).toString()}/${length}`);
-        expect(ours).toEqual(blockOf(address, length));
+        expect(ours).toEqual(prefixOf(address, length));
         expect(toAddressText(lastAddressOf(ours))).toBe(toAddressText(parseAddress(oracle.broadcastAddressFromCIDR(cidr).toString())));
         expect(parsePrefix(toPrefixText(ours))).toEqual(ours);
         expect(lastAddressOf(ours).value - ours.base + 1n).toBe(sizeOf(ours));
@@ -98,7 +98,7 @@ describe("containment", () => {
 
   test("agrees with ipaddr.js for any address and prefix of one family", () => {
     fc.assert(
-      fc.property(anyBlock, anyAddress, (prefix, address) => {
+      fc.property(anyPrefix, anyAddress, (prefix, address) => {
         fc.pre(prefix.family === address.family);
         const oracle = ipaddr.parse(toAddressText(address)).match(ipaddr.parseCIDR(toPrefixText(prefix)));
         expect(containsAddress(prefix, address)).toBe(oracle);
@@ -112,7 +112,7 @@ describe("containment", () => {
 describe("positions", () => {
   test("an address is at the position that gave it, and none is outside", () => {
     fc.assert(
-      fc.property(anyBlock, fc.nat(), (prefix, number) => {
+      fc.property(anyPrefix, fc.nat(), (prefix, number) => {
         const ordinal = Number(BigInt(number) % sizeOf(prefix));
         expect(ordinalOf(prefix, addressAt(prefix, ordinal))).toBe(ordinal);
         expect(() => addressAt(prefix, sizeOf(prefix))).toThrow(RangeError);

@@ -35,7 +35,7 @@ export function parsePrefix(text: string): Prefix {
   const length = slash < 0 ? width : tryParseLength(text.slice(slash + 1), width);
   if (length === undefined)
     throw new PrefixError(`parse prefix ${shown}: got length ${JSON.stringify(text.slice(slash + 1).slice(0, 40))}, want 0..${width}`);
-  const prefix = blockOf(address, length);
+  const prefix = prefixOf(address, length);
   if (prefix.base !== address.value) throw new PrefixError(`parse prefix ${shown}: host bits are set, want "${toPrefixText(prefix)}"`);
   return prefix;
 }
@@ -65,7 +65,7 @@ export function toHostPrefix(address: Address): Prefix {
  *
  * @throws {RangeError} `length` is not 0..32 or 0..128
  */
-export function blockOf(address: Address, length: number): Prefix {
+export function prefixOf(address: Address, length: number): Prefix {
   const width = WIDTH[address.family];
   if (!Number.isInteger(length) || length < 0 || length > width) throw new RangeError(`cut prefix: got length ${length}, want 0..${width}`);
   const hostBits = BigInt(width - length);

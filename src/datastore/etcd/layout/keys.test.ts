@@ -5,7 +5,7 @@ import { BLOCK_SIZE_LIMITS } from "../../../api/ip-pool.ts";
 import { KINDS } from "../../../api/registry.ts";
 import type { Kind } from "../../../api/resource.ts";
 import { fromAddressBytes } from "../../../lib/ip/address.ts";
-import { blockOf, comparePrefixes, containsPrefix, parsePrefix } from "../../../lib/ip/prefix.ts";
+import { prefixOf, comparePrefixes, containsPrefix, parsePrefix } from "../../../lib/ip/prefix.ts";
 import type { ResourceRef } from "../../datastore.ts";
 import {
   blockKey,
@@ -28,7 +28,7 @@ const anyName = fc.oneof(fc.string({ minLength: 1, unit: "grapheme" }), fc.const
 const anyBlock = fc
   .oneof(fc.uint8Array({ minLength: 4, maxLength: 4 }), fc.uint8Array({ minLength: 16, maxLength: 16 }))
   .map(fromAddressBytes)
-  .chain((address) => fc.integer(BLOCK_SIZE_LIMITS[address.family]).map((length) => blockOf(address, length)));
+  .chain((address) => fc.integer(BLOCK_SIZE_LIMITS[address.family]).map((length) => prefixOf(address, length)));
 const anyRef = fc
   .record({ kind: fc.constantFrom(...(Object.keys(KINDS) as Kind[])), namespace: anyName, name: anyName })
   .map(({ kind, namespace, name }): ResourceRef => (KINDS[kind].namespaced ? { kind, namespace, name } : { kind, name }));
@@ -126,7 +126,7 @@ describe("an index", () => {
       expect(cidrOfIndexKey(keyOfA)).toEqual(a);
       const byKey = keyOfA < keyOfB ? -1 : keyOfA > keyOfB ? 1 : 0;
       if (a.family === b.family) expect(Math.sign(comparePrefixes(a, b))).toBe(byKey);
-      const within = blockOf({ family: b.family, value: b.base }, b.length - wider);
+      const within = prefixOf({ family: b.family, value: b.base }, b.length - wider);
       const start = from.family === a.family ? from.base : undefined;
       const { key, end } = indexRange("claims", within, start);
       const isInside = a.family === within.family && containsPrefix(within, a) && (start === undefined || a.base >= start);

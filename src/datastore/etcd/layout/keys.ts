@@ -20,7 +20,7 @@ import { KINDS } from "../../../api/registry.ts";
 import type { Kind } from "../../../api/resource.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { type Family, WIDTH } from "../../../lib/ip/address.ts";
-import { baseOf, blockOf, lastAddressOf, type Prefix } from "../../../lib/ip/prefix.ts";
+import { baseOf, prefixOf, lastAddressOf, type Prefix } from "../../../lib/ip/prefix.ts";
 import type { ResourceRef } from "../../datastore.ts";
 
 /** Indexes that are ordered by address, one tree per family. */
@@ -114,7 +114,7 @@ export function cidrOfIndexKey(key: string): Prefix | undefined {
 export function enclosingBlocks(prefix: Prefix): readonly Prefix[] {
   const { min, max } = BLOCK_SIZE_LIMITS[prefix.family];
   const enclosing: Prefix[] = [];
-  for (let length = Math.min(prefix.length - 1, max); length >= min; length--) enclosing.push(blockOf(baseOf(prefix), length));
+  for (let length = Math.min(prefix.length - 1, max); length >= min; length--) enclosing.push(prefixOf(baseOf(prefix), length));
   return enclosing;
 }
 
@@ -151,7 +151,7 @@ function fromCidrForm(form: string): Prefix | undefined {
   const base = family === 4 ? fromV4Form(address) : fromV6Form(address);
   const length = Number(form.slice(dash + 1));
   if (base === undefined || !(Number.isInteger(length) && length >= 0 && length <= WIDTH[family])) return undefined;
-  const cidr = blockOf({ family, value: base }, length);
+  const cidr = prefixOf({ family, value: base }, length);
   return toCidrForm(cidr) === form ? cidr : undefined;
 }
 

@@ -9,7 +9,7 @@
  */
 
 import { type Address, WIDTH } from "../../../lib/ip/address.ts";
-import { addressAt, blockOf, type Prefix, subnetAt } from "../../../lib/ip/prefix.ts";
+import { baseOf, type Prefix, prefixOf, subnetAt, toHostPrefix } from "../../../lib/ip/prefix.ts";
 
 /** Length of the largest block that there may be: blocks are looked for by the part of this length that they lie in. */
 const CELL_LENGTH = { 4: 20, 6: 116 } as const;
@@ -36,13 +36,13 @@ export function parseBlockName(name: string): Prefix | undefined {
   const length = Number(groups[count]);
   const address: Address = { family, value: base };
   if (!(length >= CELL_LENGTH[family] && length <= WIDTH[family])) return undefined;
-  const cidr = blockOf(address, length);
+  const cidr = prefixOf(address, length);
   return toBlockName(cidr) === name ? cidr : undefined;
 }
 
 /** The part of the address space around a block, as blocks are labelled with it. */
 export function toCell(cidr: Prefix): string {
-  return toAddressForm(blockOf(addressAt(cidr, 0), CELL_LENGTH[cidr.family]));
+  return toAddressForm(prefixOf(baseOf(cidr), CELL_LENGTH[cidr.family]));
 }
 
 /** All cells that a prefix reaches into; undefined when they are more than `most`. */
@@ -54,8 +54,8 @@ export function cellsOf(prefix: Prefix, most: number): readonly string[] | undef
 }
 
 /** The cell around an address. */
-export function cellAround({ family, value }: Address): string {
-  return toCell({ family, base: value, length: WIDTH[family] });
+export function cellAround(address: Address): string {
+  return toCell(toHostPrefix(address));
 }
 
 function toAddressForm({ family, base }: Prefix): string {
