@@ -68,16 +68,6 @@ function newResource(kind: Kind, name: string, spec: unknown, options: Initialis
 
 /** A version 4 UUID. */
 function newUuid({ random }: InitialiseOptions): string {
-  const digits = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16));
-  digits[12] = "4";
-  digits[16] = Math.floor(8 + random() * 4).toString(16);
-  return [
-    [0, 8],
-    [8, 12],
-    [12, 16],
-    [16, 20],
-    [20, 32],
-  ]
-    .map(([start, end]) => digits.slice(start, end).join(""))
-    .join("-");
+  const toDigit = (place: string): string => Math.floor(place === "x" ? random() * 16 : 8 + random() * 4).toString(16);
+  return "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx".replace(/[xy]/g, toDigit);
 }
