@@ -39,7 +39,7 @@ export async function check(call: Call): Promise<void> {
   ];
   if (faults.length > 0) {
     // Then the datastore is at fault, not the attachment: it is another or a new one.
-    if (!stored.isInitialised) requireReady(undefined);
+    if (!stored.isInitialised) requireReady(undefined, "add");
     throw new NetplugError("attachmentIncomplete", `check attachment: ${faults.join("; ")}`);
   }
   const delegate = delegateOf(call);

@@ -18,10 +18,7 @@ export type Intent =
  * @param stored what {@link CLUSTER_INFORMATION} answered
  * @throws NetplugError notInitialised, or tryAgainLater while the datastore is locked or frozen
  */
-export function requireReady(
-  stored: Stored<ClusterInformation> | undefined,
-  intent: Intent = "add",
-): asserts stored is Stored<ClusterInformation> {
+export function requireReady(stored: Stored<ClusterInformation> | undefined, intent: Intent): asserts stored is Stored<ClusterInformation> {
   if (stored === undefined) {
     throw new NetplugError("notInitialised", 'use datastore: it was never initialised; run "netplugctl init"');
   }
