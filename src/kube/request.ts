@@ -63,9 +63,6 @@ export interface CallOptions {
   readonly limitMs?: number | undefined;
 }
 
-/** Limit for one request with all its tries, in milliseconds. */
-export const REQUEST_LIMIT_MS = 5_000;
-
 /** `patch pods/status "default/web-0"`: how messages begin. */
 export function toActionText({ verb, type, target, newName, path }: KubeRequest): string {
   if (type === undefined) return `${verb} ${path}`;
@@ -78,19 +75,4 @@ export function toActionText({ verb, type, target, newName, path }: KubeRequest)
 /** Whether nothing changes, however often it is asked. */
 export function isRead({ verb }: KubeRequest): boolean {
   return verb === "get" || verb === "list" || verb === "watch";
-}
-
-const HTTP_METHODS: Readonly<Record<Verb, string>> = {
-  get: "GET",
-  list: "GET",
-  watch: "GET",
-  create: "POST",
-  update: "PUT",
-  patch: "PATCH",
-  delete: "DELETE",
-};
-
-/** The method that the API server takes for the verb; `list` and `watch` are GETs. */
-export function toHttpMethod(verb: Verb): string {
-  return HTTP_METHODS[verb];
 }

@@ -11,11 +11,11 @@ import { KubeError } from "./kube-error.ts";
 import type { RateOptions } from "./rate-limit.ts";
 import { RateLimit } from "./rate-limit.ts";
 import type { CallOptions, KubeRequest } from "./request.ts";
-import { isRead, REQUEST_LIMIT_MS, toActionText } from "./request.ts";
+import { isRead, toActionText } from "./request.ts";
 import { retryDelayMs } from "./retry-policy.ts";
 import type { FailureContext } from "./status-failure.ts";
 import { toAnswerFailure } from "./status-failure.ts";
-import { TimeLimit } from "./time-limit.ts";
+import { TryLimit } from "./try-limit.ts";
 import type { TransportOptions } from "./transport.ts";
 import { Transport } from "./transport.ts";
 import { isNeverBegun, isNotSigned, toBrokenFailure } from "./transport-failure.ts";
@@ -39,7 +39,10 @@ export interface OpenAnswer {
   readonly login: Login;
 }
 
-type Read<T> = (answer: OpenAnswer, limit: TimeLimit) => Promise<T>;
+/** For one request with all its tries, in milliseconds. */
+const REQUEST_LIMIT_MS = 5_000;
+
+type Read<T> = (answer: OpenAnswer, limit: TryLimit) => Promise<T>;
 type Outcome<T> = { readonly value: T } | { readonly failure: KubeError };
 
 /**
@@ -103,7 +106,7 @@ export class Requester {
     for (let attempt = 1; ; attempt++) {
       const waitMs = this.#rate.take();
       if (waitMs > 0) await this.#waitForTurn(request, waitMs, end, options);
-      using limit = new TimeLimit(clock, end - clock.monotonic(), limitMs, signal);
+      using limit = new TryLimit(clock, end - clock.monotonic(), limitMs, signal);
       const outcome = await this.#try(request, login, limit, read);
       if ("value" in outcome) return outcome.value;
       if (signal?.aborted === true) throw interrupted(request, signal.reason);
@@ -121,7 +124,7 @@ export class Requester {
     }
   }
 
-  async #try<T>(request: KubeRequest, login: Login, limit: TimeLimit, read: Read<T>): Promise<Outcome<T>> {
+  async #try<T>(request: KubeRequest, login: Login, limit: TryLimit, read: Read<T>): Promise<Outcome<T>> {
     let isAnswered = false;
     this.counts.requests++;
     try {

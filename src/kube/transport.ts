@@ -5,9 +5,18 @@ import { VERSION } from "../lib/version.ts";
 import type { KubeAccess } from "./access/access.ts";
 import type { Login } from "./access/credentials.ts";
 import type { Identity, TlsMaterial } from "./access/identity.ts";
-import type { KubeRequest } from "./request.ts";
-import { toHttpMethod } from "./request.ts";
+import type { KubeRequest, Verb } from "./request.ts";
 import { toQuery } from "./resource-path.ts";
+
+const HTTP_METHODS: Readonly<Record<Verb, string>> = {
+  get: "GET",
+  list: "GET",
+  watch: "GET",
+  create: "POST",
+  update: "PUT",
+  patch: "PATCH",
+  delete: "DELETE",
+};
 
 /** How the server is reached. */
 export interface TransportOptions {
@@ -53,7 +62,7 @@ export class Transport {
     const speaksHttp2 = this.#speaksHttp2 && identity.tls !== undefined && access.proxyUrl === undefined;
     try {
       const response = await fetch(access.server + request.path + toQuery(request.query), {
-        method: toHttpMethod(request.verb),
+        method: HTTP_METHODS[request.verb],
         headers: toHeaders(request, identity),
         ...(request.body !== undefined && { body: toBody(request.body, request) }),
         signal,

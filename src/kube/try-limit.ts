@@ -5,7 +5,7 @@ import { NetplugError } from "../lib/errors.ts";
 import type { Clock } from "../lib/ports.ts";
 
 /** Aborts its signal after some milliseconds, or with the caller's signal; dispose it when the try is over. */
-export class TimeLimit implements Disposable {
+export class TryLimit implements Disposable {
   readonly #controller = new AbortController();
   readonly #ended = new AbortController();
   readonly #outer: AbortSignal | undefined;
