@@ -60,6 +60,9 @@ export type Query =
   /** The names of everything that is stored where blocks are, whoever wrote it, without the records; for administration only. */
   | { readonly type: "block-names" };
 
+/** The queries of a type. */
+export type QueryOf<T extends Query["type"]> = Extract<Query, { readonly type: T }>;
+
 /** A block without an allocation, which a GC may release. */
 export interface EmptyBlock extends BlockRef {
   /** Seconds since 1970 from which it counts as empty; in the future while an address cools down. */
@@ -123,6 +126,9 @@ export type Write =
   | { readonly op: "delete-block"; readonly previous: Stored<Block> }
   /** Changes nothing; fails the commit when the block has changed. Without effect where a commit is not applied at once. */
   | { readonly op: "expect-block"; readonly previous: Stored<Block> };
+
+/** The writes of an operation. */
+export type WriteOf<Op extends Write["op"]> = Extract<Write, { readonly op: Op }>;
 
 /** Of every request. A signal that aborts rejects it with the signal's reason. */
 export interface RequestOptions {

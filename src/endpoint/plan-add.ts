@@ -8,7 +8,7 @@
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
-import type { Query, Write } from "../datastore/datastore.ts";
+import type { Query, QueryOf, Write } from "../datastore/datastore.ts";
 import {
   type AllocationOutcome,
   allocationQueries,
@@ -79,7 +79,7 @@ export function addQueries(subjects: readonly AddSubject[]): readonly Query[] {
   return withoutRepeats([CLUSTER_INFORMATION, ...(own.length > 0 ? allocationQueries(own) : []), ...records]);
 }
 
-function profileQuery({ network }: Pick<EndpointSubject, "network">): Query & { readonly type: "get" } {
+function profileQuery({ network }: Pick<EndpointSubject, "network">): QueryOf<"get"> {
   return { type: "get", ref: { kind: "Profile", name: network } };
 }
 

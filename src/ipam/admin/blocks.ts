@@ -2,7 +2,7 @@
 
 import type { SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
-import type { NamedBlock, Damage, Datastore, Query } from "../../datastore/datastore.ts";
+import type { Damage, Datastore, NamedBlock, QueryOf } from "../../datastore/datastore.ts";
 import { comparePrefixes, equalPrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { DamageList } from "./damage-list.ts";
@@ -32,7 +32,8 @@ export const EVERYWHERE: readonly Prefix[] = [
   { family: 4, base: 0n, length: 0 },
   { family: 6, base: 0n, length: 0 },
 ];
-type PagedQuery = Extract<Query, { readonly type: "claimed-blocks" | "spare-blocks" }>;
+
+type PagedQuery = QueryOf<"claimed-blocks" | "spare-blocks">;
 
 const ENTRIES_PER_PAGE = 512;
 /** 64 full blocks are 512 KB. */
@@ -89,7 +90,7 @@ export async function* pagesOf(datastore: Datastore, type: PagedQuery["type"], d
 async function readBlocks(datastore: Datastore, refs: readonly BlockRef[]): Promise<readonly FoundBlock[]> {
   const damage = new DamageList();
   const stored = await datastore.read(
-    refs.map((ref): Query & { type: "block" } => ({ type: "block", ref })),
+    refs.map((ref): QueryOf<"block"> => ({ type: "block", ref })),
     damage,
   );
   const found: FoundBlock[] = [];

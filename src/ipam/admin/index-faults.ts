@@ -5,7 +5,7 @@
 
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
 import { nextOrdinalsOf, type SpareBlock } from "../../api/ipam-block-spare.ts";
-import type { Datastore, Query, Stored } from "../../datastore/datastore.ts";
+import type { Datastore, QueryOf, Stored } from "../../datastore/datastore.ts";
 import { comparePrefixes, equalPrefixes, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type AllBlocks, EVERYWHERE, pagesOf } from "./blocks.ts";
@@ -149,7 +149,7 @@ function* staleNext(blocks: readonly Block[], listed: readonly SpareBlock[]): Ge
 }
 
 async function readEmpty(datastore: Datastore, prefixes: readonly Prefix[], damage: DamageList): Promise<readonly BlockRef[]> {
-  const queries = prefixes.map((within): Query & { type: "empty-blocks" } => ({ type: "empty-blocks", within, limit: ALL }));
+  const queries = prefixes.map((within): QueryOf<"empty-blocks"> => ({ type: "empty-blocks", within, limit: ALL }));
   return (await datastore.read(queries, damage)).flat();
 }
 
@@ -162,7 +162,7 @@ async function readBorrowedBlocks(
   for (let i = 0; i < nodes.length; i += NODES_PER_READ) {
     const some = nodes.slice(i, i + NODES_PER_READ);
     const answers = await datastore.read(
-      some.map((node): Query & { type: "blocks-borrowed-by" } => ({ type: "blocks-borrowed-by", node })),
+      some.map((node): QueryOf<"blocks-borrowed-by"> => ({ type: "blocks-borrowed-by", node })),
       damage,
     );
     for (const [at, node] of some.entries()) borrowed.set(node, answers[at] ?? []);

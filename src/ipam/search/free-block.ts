@@ -9,7 +9,7 @@
  */
 
 import type { BlockRef } from "../../api/ipam-block.ts";
-import type { Query } from "../../datastore/datastore.ts";
+import type { Query, QueryOf } from "../../datastore/datastore.ts";
 import { baseOf, prefixOf, type Prefix, subnetAt, subnetCount } from "../../lib/ip/prefix.ts";
 import { type Facts, FactsWanted, know } from "../facts.ts";
 import { type Pool, poolQueryOf } from "../pools.ts";
@@ -150,14 +150,12 @@ function isSmall(pool: Pool, { within, count }: Part): boolean {
   return count <= PART_BLOCKS || (subnetCount(within, pool.blockLength) <= BigInt(PART_BLOCKS) && count < MAX_CLAIMS);
 }
 
-type CountQuery = Query & { type: "count-blocks" };
-
 /** What {@link descend} asks for first. */
 function firstQueriesOf(pool: Pool, part: Part): readonly Query[] {
   return isSmall(pool, part) ? [claimsQueryOf(part.within)] : countQueriesOf(pool, part.within);
 }
 
-function countQueriesOf(pool: Pool, within: Prefix): readonly CountQuery[] {
+function countQueriesOf(pool: Pool, within: Prefix): readonly QueryOf<"count-blocks">[] {
   const length = Math.min(within.length + STEP_BITS, pool.blockLength);
   return Array.from({ length: 2 ** (length - within.length) }, (_, i) => ({ type: "count-blocks", within: subnetAt(within, length, i) }));
 }

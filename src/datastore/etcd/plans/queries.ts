@@ -3,7 +3,7 @@
 import type { BlockRef } from "../../../api/ipam-block.ts";
 import { type SpareBlock, toNextOrdinals } from "../../../api/ipam-block-spare.ts";
 import { toHostPrefix } from "../../../lib/ip/prefix.ts";
-import type { EmptyBlock, NamedBlock, Query } from "../../datastore.ts";
+import type { EmptyBlock, NamedBlock, Query, QueryOf } from "../../datastore.ts";
 import {
   blockKey,
   blockRange,
@@ -77,7 +77,7 @@ export function planQuery(query: Query): QueryPlan {
 }
 
 /** Blocks inside are one range; a block that encloses the prefix is asked for by each key that it could have. */
-function planClaimedBlocks(query: Extract<Query, { type: "claimed-blocks" }>): QueryPlan {
+function planClaimedBlocks(query: QueryOf<"claimed-blocks">): QueryPlan {
   const { within, from, limit } = query;
   const enclosing = enclosingBlocks(within)
     .filter((cidr) => from === undefined || cidr.base >= from.value)

@@ -14,7 +14,7 @@ import {
   toHostPrefix,
   toPrefixText,
 } from "../../../lib/ip/prefix.ts";
-import type { EmptyBlock, Query } from "../../datastore.ts";
+import type { EmptyBlock, Query, QueryOf } from "../../datastore.ts";
 import { cellAround, cellsOf, toBlockName } from "../objects/block-name.ts";
 import { BLOCK_LABELS, type BlockEntry, toBlockEntry, toStoredBlock } from "../objects/block-object.ts";
 import { type BlockObject, IPAM_BLOCKS } from "../objects/resource-types.ts";
@@ -22,10 +22,8 @@ import type { LostClaims } from "../state/lost-claims.ts";
 import type { PagedLists } from "../state/paged-lists.ts";
 import type { Batch } from "./batch.ts";
 
-type IndexType = "block-of-address" | "count-blocks" | "claimed-blocks" | "empty-blocks" | "spare-blocks";
-
 /** Queries that are answered by labels and annotations; records are read only of blocks that we came across a moment ago and no list shows. */
-export type IndexQuery = Extract<Query, { readonly type: IndexType }>;
+export type IndexQuery = QueryOf<"block-of-address" | "count-blocks" | "claimed-blocks" | "empty-blocks" | "spare-blocks">;
 
 type Entries = readonly BlockEntry[];
 
@@ -81,7 +79,7 @@ export class IndexReads {
   }
 
   /** The pages of one list show one state of it, and cost one request. */
-  async #page(query: IndexQuery & { readonly type: "claimed-blocks" | "spare-blocks" }, pick: (all: Entries) => Entries): Promise<Entries> {
+  async #page(query: QueryOf<"claimed-blocks" | "spare-blocks">, pick: (all: Entries) => Entries): Promise<Entries> {
     const { type, within, from, limit } = query;
     const list = `${type} ${toPrefixText(within)}`;
     const found = this.#sources.pagedLists.continue(list, from?.value) ?? pick(await this.#list(query));

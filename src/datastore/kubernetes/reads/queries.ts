@@ -7,7 +7,7 @@ import type { Resource } from "../../../api/resource.ts";
 import { NODES, PODS } from "../../../kube/core-types.ts";
 import type { ObjectMeta } from "../../../kube/kube-object.ts";
 import { compareTexts } from "../../../lib/characters.ts";
-import type { NamedBlock, Query, ReadOptions, ResourceRef, Stored } from "../../datastore.ts";
+import type { NamedBlock, Query, QueryOf, ReadOptions, ResourceRef, Stored } from "../../datastore.ts";
 import { toBlockName } from "../objects/block-name.ts";
 import { toBlockEntry, toStoredBlock } from "../objects/block-object.ts";
 import { toStoredResource } from "../objects/custom-object.ts";
@@ -104,7 +104,7 @@ export async function getResource(
 
 /** In the order of namespace and name. */
 async function listResources(
-  { kind, namespace, labelSelector }: Extract<Query, { readonly type: "list" }>,
+  { kind, namespace, labelSelector }: QueryOf<"list">,
   { batch, mayLag }: Pick<Sources, "batch" | "mayLag">,
 ): Promise<readonly Stored<Resource>[]> {
   const within = KINDS[kind].namespaced && namespace !== undefined ? { namespace } : {};

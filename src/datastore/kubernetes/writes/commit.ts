@@ -3,7 +3,7 @@
 import type { Block } from "../../../api/ipam-block.ts";
 import type { KubeClient } from "../../../kube/client.ts";
 import type { Prefix } from "../../../lib/ip/prefix.ts";
-import type { RequestOptions, Revision, Write } from "../../datastore.ts";
+import type { RequestOptions, Revision, Write, WriteOf } from "../../datastore.ts";
 import { OutcomeUnknown } from "../../outcome-unknown.ts";
 import { Batch } from "../reads/batch.ts";
 import { getResource } from "../reads/queries.ts";
@@ -30,7 +30,7 @@ export interface CarryOutOptions extends RequestOptions {
   readonly onBlocksWritten?: (() => void) | undefined;
 }
 
-type Condition = Extract<Write, { readonly op: "expect" }>;
+type Condition = WriteOf<"expect">;
 
 /**
  * @returns the revision of the last write; undefined when a condition does not hold. Earlier steps may have been done then, which the order

@@ -8,7 +8,7 @@ import { KubeError } from "../../../kube/kube-error.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
-import type { RequestOptions, ResourceRef, Revision, Write } from "../../datastore.ts";
+import type { RequestOptions, ResourceRef, Revision, Write, WriteOf } from "../../datastore.ts";
 import { refKeyOf, refOf } from "../../resource-ref.ts";
 import { toBlockName } from "../objects/block-name.ts";
 import { toBlockObject } from "../objects/block-object.ts";
@@ -46,8 +46,8 @@ export interface Step {
   readonly run: (client: KubeClient, options: RequestOptions) => Promise<StepOutcome>;
 }
 
-type ResourceWrite = Extract<Write, { readonly op: "create" | "update" | "delete" }>;
-type BlockWrite = Extract<Write, { readonly op: "create-block" | "update-block" | "delete-block" }>;
+type ResourceWrite = WriteOf<"create" | "update" | "delete">;
+type BlockWrite = WriteOf<"create-block" | "update-block" | "delete-block">;
 
 /** A request for our own types fails rather than to lose a field. */
 const STRICT = { isStrict: true } as const;
