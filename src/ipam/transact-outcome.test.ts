@@ -2,9 +2,9 @@
 
 import { expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
-import type { CommitResult, Datastore, Revision, Write } from "../datastore/datastore.ts";
+import { SOME_WRITE, scriptedDatastore } from "../../test/support/scripted-datastore.ts";
+import type { CommitResult, Revision } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
-import { KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Clock } from "../lib/ports.ts";
@@ -20,9 +20,9 @@ test.each<[how: string, ending: () => Promise<CommitResult<[]>>, isApplied: bool
   ["takes too long", () => new Promise(() => {}), undefined],
 ])("whether the outcome of a commit is known is told beside a failure of other work: it %s", async (_how, commit, isApplied) => {
   const clock = fakeClock();
-  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const datastore = scriptedDatastore({ commit });
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 1_000) };
-  const decide = (): Decision<void> => ({ writes: [{ op: "expect" } as unknown as Write], result: undefined });
+  const decide = (): Decision<void> => ({ writes: [SOME_WRITE], result: undefined });
   const whileCommitting = (): never => {
     throw new Error("no such interface");
   };
@@ -45,11 +45,11 @@ test("after a lost reply the same slots are tried again, after a conflict others
   ];
   const salts: bigint[] = [];
   const commit = () => ends[salts.length - 1]?.();
-  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const datastore = scriptedDatastore({ commit });
   const ports = { datastore, clock, random: () => 0.5, deadline: startDeadline(clock, 10_000) };
   await transact(ports, [IP_POOLS], (_, { salt }) => {
     salts.push(salt);
-    return { writes: [{ op: "expect" } as unknown as Write], result: undefined };
+    return { writes: [SOME_WRITE], result: undefined };
   });
   expect(salts).toEqual([0n, 0n, 2n ** 47n, 2n ** 47n]);
 });

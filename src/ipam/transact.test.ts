@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
 import { requestFor } from "../../test/support/ipam.ts";
+import { SOME_WRITE, scriptedDatastore } from "../../test/support/scripted-datastore.ts";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
-import type { CommitOptions, CommitResult, Datastore, Query, RequestOptions, Revision, Write } from "../datastore/datastore.ts";
+import type { CommitOptions, CommitResult, Datastore, Query, RequestOptions, Revision } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { type DatastoreTraits, ETCD_TRAITS, KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { startDeadline } from "../lib/deadline.ts";
@@ -21,7 +22,7 @@ function laggingDatastore(traits: DatastoreTraits, asked: boolean[]): Datastore 
     asked.push(mayLag);
     return [mayLag ? [] : ["new"]];
   };
-  return { traits, read } as unknown as Datastore; // nothing else of it is used
+  return scriptedDatastore({ traits, read });
 }
 
 async function decideOn(datastore: Datastore): Promise<number> {
@@ -50,9 +51,9 @@ test("a commit that never gets a certain reply fails in time, and says what the 
   const clock = fakeClock();
   const commit = (): Promise<never> =>
     Promise.reject(new OutcomeUnknown("patch pods/status: the API server answers 500; it may have been done"));
-  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const datastore = scriptedDatastore({ commit });
   const ports = { datastore, clock, random: () => 0.5, deadline: startDeadline(clock, 5_000) };
-  const failing = transact(ports, [IP_POOLS], () => ({ writes: [{ op: "expect" } as unknown as Write], result: undefined }));
+  const failing = transact(ports, [IP_POOLS], () => ({ writes: [SOME_WRITE], result: undefined }));
   const failure = failing.catch((thrown: unknown) => thrown);
   for (let second = 0; second < 6; second++) await clock.advance(1_000);
   expect(await failure).toMatchObject({
@@ -75,9 +76,9 @@ test("a commit that others win every time is tried again, at once at first, unti
     events.push("pause");
     await clock.sleep(ms, signal);
   };
-  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const datastore = scriptedDatastore({ commit });
   const ports = { datastore, clock: { ...clock, sleep }, random: () => 0.5, deadline: startDeadline(clock, 5_000) };
-  const failing = transact(ports, [IP_POOLS], () => ({ writes: [{ op: "expect" } as unknown as Write], result: undefined }));
+  const failing = transact(ports, [IP_POOLS], () => ({ writes: [SOME_WRITE], result: undefined }));
   const failure = failing.catch((thrown: unknown) => thrown);
   for (let second = 0; second < 6; second++) await clock.advance(1_000);
   expect(await failure).toMatchObject({
@@ -100,9 +101,9 @@ test.each([
     if (refusal !== undefined) throw refusal;
     return { committed: true, revision: "8" as Revision };
   };
-  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const datastore = scriptedDatastore({ commit });
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000) };
-  const decide = (): Decision<void> => ({ writes: [{ op: "expect" } as unknown as Write], result: undefined });
+  const decide = (): Decision<void> => ({ writes: [SOME_WRITE], result: undefined });
   const whileCommitting = (): never => {
     throw new Error("no such interface");
   };
@@ -115,10 +116,9 @@ test("who waits for the lock in vain has time left to commit without it", async 
   const clock = fakeClock();
   const takeTurn = async ({ maxMs }: TurnWait): Promise<undefined> => void (await clock.advance(maxMs));
   const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
-  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const datastore = scriptedDatastore({ commit });
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn };
-  const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
-  expect(await transact(ports, [IP_POOLS], () => ({ writes: [write], result: "committed" }))).toBe("committed");
+  expect(await transact(ports, [IP_POOLS], () => ({ writes: [SOME_WRITE], result: "committed" }))).toBe("committed");
 });
 
 test("who has waited for the turn, for as long as one can last, has it until the commit is done", async () => {
@@ -132,10 +132,9 @@ test("who has waited for the turn, for as long as one can last, has it until the
     events.push("commit");
     return { committed: true, revision: "8" as Revision };
   };
-  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const datastore = scriptedDatastore({ commit });
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), takeTurn };
-  const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
-  await transact(ports, [IP_POOLS], () => ({ writes: [write], result: undefined }));
+  await transact(ports, [IP_POOLS], () => ({ writes: [SOME_WRITE], result: undefined }));
   expect(waits).toEqual([
     [0, 0],
     [10_000, 30_000],
@@ -148,7 +147,6 @@ const nameOf = (query: Query): string => (query.type === "get" ? query.ref.kind 
 
 describe("others in the queue", () => {
   const BLOCKS: Query = { type: "blocks-of-node", node: "n1" };
-  const WRITES: readonly Write[] = [{ op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined }];
   const [first, second] = [requestFor("c1", "n1"), requestFor("c2", "n1")];
 
   interface Play {
@@ -175,9 +173,13 @@ describe("others in the queue", () => {
       tellServed: (served: readonly AddressRequest[]) => void events.push(`told ${served.map(({ owner }) => owner.containerID).join()}`),
     };
     const turn: NodeTurn = { queue, [Symbol.dispose]: () => void events.push("turn ends") };
-    const datastore = { traits, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+    const datastore = scriptedDatastore({ traits, commit });
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), takeTurn: async () => turn };
-    const decide = (_: Facts, { queued }: Try): Decision<void> => ({ writes: WRITES, result: undefined, served: queued().slice(0, 1) });
+    const decide = (_: Facts, { queued }: Try): Decision<void> => ({
+      writes: [SOME_WRITE],
+      result: undefined,
+      served: queued().slice(0, 1),
+    });
     const done = transact(ports, [IP_POOLS], decide);
     while ((await Promise.race([done.then(() => "done"), Bun.sleep(1)])) !== "done") await clock.advance(100);
     return events;
@@ -206,7 +208,7 @@ describe("others in the queue", () => {
       return coming.next().value;
     };
     const readAll = async (queries: readonly Query[]): Promise<unknown> => (read.push(...queries.map(nameOf)), queries.map(() => []));
-    const datastore = { traits: KUBERNETES_TRAITS, read: readAll } as unknown as Datastore; // nothing else of it is used
+    const datastore = scriptedDatastore({ read: readAll });
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), takeTurn };
     const facts = toFacts([BLOCKS], [[]]);
     const queueRequest = (): AddressRequest => (asked++, first);
@@ -227,7 +229,6 @@ describe("others in the queue", () => {
 
 describe("what a request leaves for the next one", () => {
   const POOL: Query = { type: "get", ref: { kind: "IPPool", name: "blue" } };
-  const WRITES: readonly Write[] = [{ op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined }];
 
   test("is there before the next one has its turn, on Kubernetes too, where the turn ends before the commit", async () => {
     const clock = fakeClock();
@@ -237,11 +238,11 @@ describe("what a request leaves for the next one", () => {
       events.push("recorded");
       return { committed: true, revision: "8" as Revision };
     };
-    const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+    const datastore = scriptedDatastore({ commit });
     const turn = { [Symbol.dispose]: () => void events.push("turn ends") };
     const savePrefetch = (queries: readonly Query[]): void => void events.push(`left ${queries.length}`);
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, savePrefetch };
-    await transact(ports, [IP_POOLS], () => ({ writes: WRITES, result: undefined, prefetch: [POOL] }));
+    await transact(ports, [IP_POOLS], () => ({ writes: [SOME_WRITE], result: undefined, prefetch: [POOL] }));
     expect(events.slice(0, 3)).toEqual(["left 1", "turn ends", "recorded"]);
   });
 
@@ -253,12 +254,12 @@ describe("what a request leaves for the next one", () => {
         ? { committed: false, current: readOnConflict.map(({ type }) => `new ${type}`) }
         : { committed: true, revision: "8" as Revision };
     const read = async (queries: readonly Query[]) => queries.map(({ type }) => `old ${type}`);
-    const datastore = { traits: KUBERNETES_TRAITS, read, commit } as unknown as Datastore; // nothing else of it is used
+    const datastore = scriptedDatastore({ read, commit });
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000) };
     const found: unknown[] = [];
     const decide = (facts: Facts): Decision<undefined> => {
       found.push([facts.find(IP_POOLS)?.answer, facts.find(POOL)?.answer]);
-      return { writes: WRITES, result: undefined };
+      return { writes: [SOME_WRITE], result: undefined };
     };
     await transact(ports, [IP_POOLS], decide, { loadPrefetch: () => [POOL] });
     expect(found).toEqual([
@@ -305,7 +306,7 @@ describe("after it waited for the lock", () => {
       await clock.advance(waitedMs);
       return { [Symbol.dispose]: () => undefined };
     };
-    const datastore = { traits: type === "kubernetes" ? KUBERNETES_TRAITS : ETCD_TRAITS, read } as unknown as Datastore; // nothing else of it is used
+    const datastore = scriptedDatastore({ traits: type === "kubernetes" ? KUBERNETES_TRAITS : ETCD_TRAITS, read });
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), mayLag: true, takeTurn };
     const record = ipNetworks && { value: { kind: "WorkloadEndpoint", spec: { ipNetworks } }, revision: "7" };
     const facts = toFacts(QUERIES, [undefined, [], [], undefined, record, []]);
@@ -364,11 +365,10 @@ test("a process that has given up its turn, and must try again, serves no queued
   };
   const queue = { requests: () => (events.push("asked"), []), tellServed: () => void events.push("told") };
   const turn: NodeTurn = { queue, [Symbol.dispose]: () => void events.push("turn ends") };
-  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const datastore = scriptedDatastore({ commit });
   const savePrefetch = (): void => void events.push("left");
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, savePrefetch };
-  const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
-  await transact(ports, [IP_POOLS], (_, { queued }) => ({ writes: [write], result: undefined, served: queued() }));
+  await transact(ports, [IP_POOLS], (_, { queued }) => ({ writes: [SOME_WRITE], result: undefined, served: queued() }));
   expect(events).toEqual(["asked", "left", "told", "turn ends"]);
 });
 
@@ -376,11 +376,10 @@ test("who got its addresses from another's commit leaves what that one left for 
   const clock = fakeClock();
   const left: (readonly Query[])[] = [];
   const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
-  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const datastore = scriptedDatastore({ commit });
   const savePrefetch = (queries: readonly Query[]): void => void left.push(queries);
   const takeTurn = async ({ stallMs }: TurnWait): Promise<"served" | undefined> => (stallMs === 0 ? undefined : "served");
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn, savePrefetch };
-  const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
-  await transact(ports, [IP_POOLS], () => ({ writes: [write], result: undefined }));
+  await transact(ports, [IP_POOLS], () => ({ writes: [SOME_WRITE], result: undefined }));
   expect(left).toEqual([]);
 });
