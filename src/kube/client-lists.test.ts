@@ -1,12 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { FakeApiServer } from "../../test/kube/support/fake-api-server.ts";
-import { clientOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import { answering, clientOf, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
 import { NODES } from "./core-types.ts";
-
-/** A server that answers in this order, and with the last for ever. */
-function answering(...answers: readonly (() => Response)[]): FakeApiServer {
-  return startFakeApiServer((_request, before) => (answers[before] ?? answers.at(-1) ?? Response.error)());
-}
 
 describe("a list", () => {
   const page = (names: readonly string[], next?: string): Response =>

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { FakeApiServer } from "../../test/kube/support/fake-api-server.ts";
-import { clientOf, noProcesses, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import { answering, clientOf, noProcesses, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
 import { failureOf } from "../../test/support/failure-of.ts";
 import { memoryFiles } from "../../test/kube/support/memory-files.ts";
 import { freePorts } from "../../test/support/etcd.ts";
@@ -13,11 +12,6 @@ import { KubeError } from "./kube-error.ts";
 
 const NODE = { metadata: { name: "n" } };
 const busy = (seconds = "0"): Response => statusAnswer(429, "TooManyRequests", "later", { headers: { "retry-after": seconds } });
-
-/** A server that answers in this order, and with the last for ever. */
-function answering(...answers: readonly (() => Response | Promise<Response>)[]): FakeApiServer {
-  return startFakeApiServer((_request, before) => (answers[before] ?? answers.at(-1) ?? Response.error)());
-}
 
 describe("a request", () => {
   test("names its user agent, content type and field manager", async () => {

@@ -44,6 +44,11 @@ export function startFakeApiServer(answer: (request: SeenRequest, before: number
   };
 }
 
+/** Answers in this order, and with the last for ever. */
+export function answering(...answers: readonly (() => Response | Promise<Response>)[]): FakeApiServer {
+  return startFakeApiServer((_request, before) => (answers[before] ?? answers.at(-1) ?? Response.error)());
+}
+
 /** A client of a fake, with real time unless another clock is given. */
 export function clientOf(server: { readonly url: string }, options: KubeOptions = {}, clock: Clock = systemClock): KubeClient {
   const ports = { clock, random: () => 0.5, files: memoryFiles({}), processes: noProcesses, env: {} };
