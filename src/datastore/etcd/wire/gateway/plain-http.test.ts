@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
+import { failureOf } from "../../../../../test/support/failure-of.ts";
 import { systemClock } from "../../../../lib/clock.ts";
 import type { ByteStream } from "../../../../lib/ports.ts";
 import { Fd } from "../../../../linux/fd.ts";
@@ -37,15 +38,6 @@ function open(): PlainHttp {
 const never = new AbortController().signal;
 const post = (http: PlainHttp, endpoint: string, body: string, signal = never) =>
   http.post({ endpoint, path: "/v3/kv/txn", headers: { "content-type": "application/json" }, body, signal });
-
-async function failureOf(reply: Promise<unknown>): Promise<EtcdFailure> {
-  const thrown = await reply.then(
-    () => "a reply",
-    (reason: unknown) => reason,
-  );
-  if (!(thrown instanceof EtcdFailure)) throw new Error(`want a failure, got ${String(thrown)}`);
-  return thrown;
-}
 
 test.each(["127.0.0.1", "::1"])("a body goes to %s and comes back whole, also when it is larger than any buffer", async (hostname) => {
   const endpoint = serve(async (request) => new Response(`${request.method} ${await request.text()}`), hostname);
@@ -118,7 +110,7 @@ test("an abort ends the wait with its reason and closes the connection", async (
   const reason = new EtcdFailure("lost", "no answer within 20 ms");
   const endpoint = listen({ data: () => abort.abort(reason) });
   const descriptors = Fd.openCount();
-  expect(await failureOf(post(open(), endpoint, "", abort.signal))).toBe(reason);
+  expect(await failureOf(post(open(), endpoint, "", abort.signal), EtcdFailure)).toBe(reason);
   expect(Fd.openCount()).toBe(descriptors);
 });
 
@@ -155,7 +147,7 @@ test.each([0.01, 2, 4])("a reply that keeps coming, a piece each %d ms, ends whe
   const abort = new AbortController();
   const reason = new EtcdFailure("lost", "no answer within 5 ms");
   setTimeout(() => abort.abort(reason), 5);
-  expect(await failureOf(post(http, "http://127.0.0.1:1", "", abort.signal))).toBe(reason);
+  expect(await failureOf(post(http, "http://127.0.0.1:1", "", abort.signal), EtcdFailure)).toBe(reason);
 });
 
 test("a reply that comes soon is read in one go, in as many reads as it has pieces", async () => {
@@ -174,14 +166,14 @@ test("an abort before the first byte is sent says so, and a later one does not",
       monotonic: () => 0,
       sleep: async () => abort.abort(new EtcdFailure("lost", "no answer within 5 s")),
     });
-    const { reason, message } = await failureOf(post(http, "http://127.0.0.1:1", "body", abort.signal));
+    const { reason, message } = await failureOf(post(http, "http://127.0.0.1:1", "body", abort.signal), EtcdFailure);
     reasons.push([i, reason, message]);
   }
   expect(reasons).toEqual([
     [0, "unreachable", "no answer within 5 s"],
     [1, "lost", "no answer within 5 s"],
   ]);
-  const { reason } = await failureOf(post(open(), "http://127.0.0.1:1", "", AbortSignal.abort(new Error("over"))));
+  const { reason } = await failureOf(post(open(), "http://127.0.0.1:1", "", AbortSignal.abort(new Error("over"))), EtcdFailure);
   expect(reason).toBe("unreachable");
 });
 
@@ -189,7 +181,7 @@ test("nobody listening is unreachable, so that a commit may be sent again", asyn
   const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
   const endpoint = `http://127.0.0.1:${server.port}`;
   server.stop(true);
-  const { reason, message } = await failureOf(post(open(), endpoint, ""));
+  const { reason, message } = await failureOf(post(open(), endpoint, ""), EtcdFailure);
   expect([reason, message]).toEqual(["unreachable", "connection refused"]);
 });
 
@@ -199,7 +191,7 @@ test.each([
   ["inside its body", "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nok", "the connection ended inside its body"],
 ])("a connection that ends %s leaves the outcome open", async (_, sent, text) => {
   const endpoint = listen({ data: (socket) => void socket.end(sent) });
-  const { reason, message } = await failureOf(post(open(), endpoint, ""));
+  const { reason, message } = await failureOf(post(open(), endpoint, ""), EtcdFailure);
   expect([reason, message.includes(text)]).toEqual(["lost", true]);
 });
 
@@ -228,7 +220,7 @@ test.each<[string, ByteStream["write"], ByteStream["read"], EtcdFailure["reason"
 ])("a connection that breaks %s says whether the request may have arrived", async (_when, write, read, reason, message) => {
   let isOpen = true;
   const http = new PlainHttp(() => ({ write, read, [Symbol.dispose]: () => (isOpen = false) }), systemClock);
-  expect(await failureOf(post(http, "http://127.0.0.1:1", "body"))).toMatchObject({ reason, message });
+  expect(await failureOf(post(http, "http://127.0.0.1:1", "body"), EtcdFailure)).toMatchObject({ reason, message });
   expect(isOpen).toBe(false);
 });
 
