@@ -4,7 +4,7 @@ import type { DatastoreConfig } from "../datastore/config/datastore-config.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import type { KubeSettings } from "../kube/access/access.ts";
 import type { KubeClient } from "../kube/client.ts";
-import type { KubeOptions } from "../kube/requester.ts";
+import type { KubeOptions } from "../kube/requests/requester.ts";
 import type { Deadline } from "../lib/deadline.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";

@@ -7,7 +7,7 @@ import type { KubeClient } from "./client.ts";
 import { isKubeError } from "./kube-error.ts";
 import type { KubeObject } from "./kube-object.ts";
 import { toMicroTime } from "./micro-time.ts";
-import { RateLimit } from "./rate-limit.ts";
+import { RateLimit } from "./requests/rate-limit.ts";
 import type { ResourceType } from "./resource-type.ts";
 
 /** The object that an event is about. */

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { KubeClient } from "../../src/kube/client.ts";
 import { NODES } from "../../src/kube/core-types.ts";
 import { KubeError } from "../../src/kube/kube-error.ts";
-import type { KubeOptions } from "../../src/kube/requester.ts";
+import type { KubeOptions } from "../../src/kube/requests/requester.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import type { KeyPair } from "../support/certificates.ts";

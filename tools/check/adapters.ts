@@ -42,7 +42,7 @@ const WORLD: readonly WorldRule[] = [
     what: "the network",
     pattern:
       /(?<![.\w])fetch\(|\bBun\.(?:connect|listen|serve|udpSocket|dns)\b|\bnew (?:WebSocket|XMLHttpRequest)\b|["']node:(?:net|tls|dgram|https?|http2|dns)(?:\/promises)?["']/g,
-    allowed: ["src/datastore/etcd/client/", "src/datastore/etcd/wire/", "src/kube/transport.ts", "src/linux/", ...ROLE_ENTRIES],
+    allowed: ["src/datastore/etcd/client/", "src/datastore/etcd/wire/", "src/kube/requests/transport.ts", "src/linux/", ...ROLE_ENTRIES],
   },
   {
     what: "processes",

@@ -1,8 +1,8 @@
 /** Where the datastore is, and our credentials there, as all roles hand it to `openDatastore`. */
 
 import type { KubeSettings } from "../../kube/access/access.ts";
-import type { RateOptions } from "../../kube/rate-limit.ts";
-import type { TransportOptions } from "../../kube/transport.ts";
+import type { RateOptions } from "../../kube/requests/rate-limit.ts";
+import type { TransportOptions } from "../../kube/requests/transport.ts";
 
 /** Where etcd is asked when nobody says where it is: on this host. */
 export const DEFAULT_ETCD_ENDPOINT = "http://127.0.0.1:2379";

@@ -1,7 +1,7 @@
 /** Makes the Kubernetes driver of its settings. */
 
 import { KubeClient } from "../../kube/client.ts";
-import type { KubePorts } from "../../kube/requester.ts";
+import type { KubePorts } from "../../kube/requests/requester.ts";
 import type { KubernetesConfig } from "../config/datastore-config.ts";
 import { KubernetesDatastore } from "./kubernetes-datastore.ts";
 import { BlockHints, type HintPorts } from "./state/block-hints.ts";

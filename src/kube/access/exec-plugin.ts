@@ -5,7 +5,7 @@ import { isJsonObject } from "../../lib/json.ts";
 import type { Files, Processes, ProcessResult } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import { redactEnd } from "../../lib/redact.ts";
-import { toPlainText } from "../plain-text.ts";
+import { toPlainText } from "../failure/plain-text.ts";
 import type { ExecPlugin, KubeAccess } from "./access.ts";
 import type { ExecCredential } from "./identity.ts";
 

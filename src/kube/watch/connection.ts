@@ -9,10 +9,10 @@ import { KubeError } from "../kube-error.ts";
 import type { KubeObject, ObjectMeta } from "../kube-object.ts";
 import type { KubeRequest } from "../request.ts";
 import { toActionText, toRequest } from "../request.ts";
-import type { OpenAnswer } from "../requester.ts";
+import type { OpenAnswer } from "../requests/requester.ts";
 import type { ResourceType } from "../resource-type.ts";
-import { toEventFailure } from "../status-failure.ts";
-import { toBrokenFailure } from "../transport-failure.ts";
+import { toEventFailure } from "../failure/status-failure.ts";
+import { toBrokenFailure } from "../failure/transport-failure.ts";
 import { readLines } from "../../lib/lines.ts";
 
 /** What the server says on a watch; `ERROR` is thrown instead. */

@@ -2,7 +2,7 @@
 
 import type { Server } from "bun";
 import { KubeClient } from "../../../src/kube/client.ts";
-import type { KubeOptions } from "../../../src/kube/requester.ts";
+import type { KubeOptions } from "../../../src/kube/requests/requester.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import type { Clock } from "../../../src/lib/ports.ts";
 import { memoryFiles } from "./memory-files.ts";

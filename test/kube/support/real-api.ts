@@ -4,7 +4,7 @@ import { KubeConfig } from "@kubernetes/client-node";
 import type { KubeSettings } from "../../../src/kube/access/access.ts";
 import { KubeClient } from "../../../src/kube/client.ts";
 import type { KubeObject } from "../../../src/kube/kube-object.ts";
-import type { KubeOptions, KubePorts } from "../../../src/kube/requester.ts";
+import type { KubeOptions, KubePorts } from "../../../src/kube/requests/requester.ts";
 import type { ResourceType } from "../../../src/kube/resource-type.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { systemRandom } from "../../../src/lib/random.ts";

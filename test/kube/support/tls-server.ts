@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:tls";
 import { KubeClient } from "../../../src/kube/client.ts";
-import type { KubeOptions } from "../../../src/kube/requester.ts";
+import type { KubeOptions } from "../../../src/kube/requests/requester.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { linuxFiles } from "../../../src/linux/files.ts";
 import type { KeyPair } from "../../support/certificates.ts";

@@ -1,6 +1,6 @@
 /** How many requests we make at most: a bucket of tokens. */
 
-import type { Clock } from "../lib/ports.ts";
+import type { Clock } from "../../lib/ports.ts";
 
 /** `qps` and `burst` of the network config and of `netplugctl.cfg`. */
 export interface RateOptions {

@@ -1,8 +1,8 @@
 /** How long one try may take. */
 
-import { toDurationText } from "../lib/deadline.ts";
-import { NetplugError } from "../lib/errors.ts";
-import type { Clock } from "../lib/ports.ts";
+import { toDurationText } from "../../lib/deadline.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import type { Clock } from "../../lib/ports.ts";
 
 /** Aborts its signal after some milliseconds, or with the caller's signal; dispose it when the try is over. */
 export class TryLimit implements Disposable {

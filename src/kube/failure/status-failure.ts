@@ -1,11 +1,11 @@
 /** What the API server answers when it refuses or fails: an HTTP status and, usually, an object of kind Status. */
 
-import type { DeniedAction, KubeReason, KubeErrorOptions } from "./kube-error.ts";
-import { KubeError } from "./kube-error.ts";
+import type { DeniedAction, KubeReason, KubeErrorOptions } from "../kube-error.ts";
+import { KubeError } from "../kube-error.ts";
 import { toPlainText } from "./plain-text.ts";
-import type { KubeRequest, Verb } from "./request.ts";
-import { isRead, toActionText } from "./request.ts";
-import { apiVersionOf, toResourceText } from "./resource-type.ts";
+import type { KubeRequest, Verb } from "../request.ts";
+import { isRead, toActionText } from "../request.ts";
+import { apiVersionOf, toResourceText } from "../resource-type.ts";
 import { type FailedAnswer, parseStatus, type Status, toRetryAfterMs, toStatus } from "./status.ts";
 
 /** Whose request failed, and what would help: for messages. */

@@ -1,10 +1,10 @@
 /** What `fetch` throws, as failures of ours. */
 
-import { messageOf } from "../lib/errors.ts";
-import { codeOf, isHandshakeCode, whyNeverSent } from "../lib/fetch-fault.ts";
-import { KubeError } from "./kube-error.ts";
-import type { KubeRequest } from "./request.ts";
-import { isRead, toActionText } from "./request.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { codeOf, isHandshakeCode, whyNeverSent } from "../../lib/fetch-fault.ts";
+import { KubeError } from "../kube-error.ts";
+import type { KubeRequest } from "../request.ts";
+import { isRead, toActionText } from "../request.ts";
 
 const NOT_SIGNED: ReadonlySet<string> = new Set([
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { NetplugError } from "../lib/errors.ts";
-import { toRequest } from "./request.ts";
-import { PODS } from "./core-types.ts";
-import type { KubeError } from "./kube-error.ts";
-import type { Verb } from "./request.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { toRequest } from "../request.ts";
+import { PODS } from "../core-types.ts";
+import type { KubeError } from "../kube-error.ts";
+import type { Verb } from "../request.ts";
 import { toBrokenFailure } from "./transport-failure.ts";
 
 function failure(verb: Verb, thrown: unknown, isAnswered = false): KubeError {

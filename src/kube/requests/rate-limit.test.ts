@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { fakeClock } from "../../test/support/fake-clock.ts";
-import { testSeed } from "../../test/support/seed.ts";
+import { fakeClock } from "../../../test/support/fake-clock.ts";
+import { testSeed } from "../../../test/support/seed.ts";
 import { RateLimit } from "./rate-limit.ts";
 
 test("a burst goes at once, what follows at the rate", () => {

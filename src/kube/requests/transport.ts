@@ -1,12 +1,12 @@
 /** HTTP requests over connections that are kept, separate for each set of certificates. */
 
-import { codeOf } from "../lib/fetch-fault.ts";
-import { VERSION } from "../lib/version.ts";
-import type { KubeAccess } from "./access/access.ts";
-import type { Login } from "./access/credentials.ts";
-import type { Identity, TlsMaterial } from "./access/identity.ts";
-import type { KubeRequest, Verb } from "./request.ts";
-import { toQuery } from "./resource-path.ts";
+import { codeOf } from "../../lib/fetch-fault.ts";
+import { VERSION } from "../../lib/version.ts";
+import type { KubeAccess } from "../access/access.ts";
+import type { Login } from "../access/credentials.ts";
+import type { Identity, TlsMaterial } from "../access/identity.ts";
+import type { KubeRequest, Verb } from "../request.ts";
+import { toQuery } from "../resource-path.ts";
 
 const HTTP_METHODS: Readonly<Record<Verb, string>> = {
   get: "GET",

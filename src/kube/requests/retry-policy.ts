@@ -1,10 +1,10 @@
 /** When a failed request is made again. */
 
-import type { Backoff } from "../lib/backoff.ts";
-import { delayAfter } from "../lib/backoff.ts";
-import type { Random } from "../lib/ports.ts";
-import type { KubeError } from "./kube-error.ts";
-import { isRead, type KubeRequest } from "./request.ts";
+import type { Backoff } from "../../lib/backoff.ts";
+import { delayAfter } from "../../lib/backoff.ts";
+import type { Random } from "../../lib/ports.ts";
+import type { KubeError } from "../kube-error.ts";
+import { isRead, type KubeRequest } from "../request.ts";
 
 /** A server that restarts is back within seconds; a server's own Retry-After counts if it is longer. */
 const RETRY_BACKOFF: Backoff = { firstMs: 50, maxMs: 1_000 };

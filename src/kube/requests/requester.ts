@@ -1,24 +1,24 @@
 /** Requests with all that surrounds them: credentials, rate limit, deadline, further tries. */
 
-import { toDurationText } from "../lib/deadline.ts";
-import { NetplugError } from "../lib/errors.ts";
-import type { Random } from "../lib/ports.ts";
-import type { KubeSettings } from "./access/access.ts";
-import type { AccessPorts, Login } from "./access/credentials.ts";
-import { Credentials } from "./access/credentials.ts";
-import { toServerText } from "./access/server-url.ts";
-import { KubeError } from "./kube-error.ts";
+import { toDurationText } from "../../lib/deadline.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import type { Random } from "../../lib/ports.ts";
+import type { KubeSettings } from "../access/access.ts";
+import type { AccessPorts, Login } from "../access/credentials.ts";
+import { Credentials } from "../access/credentials.ts";
+import { toServerText } from "../access/server-url.ts";
+import { KubeError } from "../kube-error.ts";
 import type { RateOptions } from "./rate-limit.ts";
 import { RateLimit } from "./rate-limit.ts";
-import type { CallOptions, KubeRequest } from "./request.ts";
-import { isRead, toActionText } from "./request.ts";
+import type { CallOptions, KubeRequest } from "../request.ts";
+import { isRead, toActionText } from "../request.ts";
 import { retryDelayMs } from "./retry-policy.ts";
-import type { FailureContext } from "./status-failure.ts";
-import { toAnswerFailure } from "./status-failure.ts";
+import type { FailureContext } from "../failure/status-failure.ts";
+import { toAnswerFailure } from "../failure/status-failure.ts";
 import { TryLimit } from "./try-limit.ts";
 import type { TransportOptions } from "./transport.ts";
 import { Transport } from "./transport.ts";
-import { isNeverBegun, isNotSigned, toBrokenFailure } from "./transport-failure.ts";
+import { isNeverBegun, isNotSigned, toBrokenFailure } from "../failure/transport-failure.ts";
 
 /** What the client touches of the outside world. */
 export interface KubePorts extends AccessPorts {
@@ -136,7 +136,7 @@ export class Requester {
       // A connection whose other end has vanished looks alive for a quarter of an hour, so the next try gets another one.
       this.#transport.close();
       if (!isAnswered && (isNeverBegun(thrown) || isNotSigned(thrown))) {
-        const { findLoginFault, findUnusedAuthorities } = await import("./access/login-fault.ts");
+        const { findLoginFault, findUnusedAuthorities } = await import("../access/login-fault.ts");
         const fault = isNotSigned(thrown) ? findUnusedAuthorities(login) : findLoginFault(login);
         if (fault !== undefined) throw fault;
       }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { PODS } from "./core-types.ts";
-import { toRequest } from "./request.ts";
-import type { KubeError } from "./kube-error.ts";
-import type { Verb } from "./request.ts";
+import { PODS } from "../core-types.ts";
+import { toRequest } from "../request.ts";
+import type { KubeError } from "../kube-error.ts";
+import type { Verb } from "../request.ts";
 import { toAnswerFailure, toEventFailure } from "./status-failure.ts";
 
 const POOLS = { group: "netplug.io", version: "v3", plural: "ippools", kind: "IPPool", isNamespaced: false };
