@@ -17,8 +17,8 @@ import type {
 } from "../datastore.ts";
 import { EtcdClient, type EtcdPorts } from "./client/client.ts";
 import { planQuery, type QueryPlan } from "./plans/queries.ts";
-import { planWrites } from "./plans/writes.ts";
-import { MAX_TXN_OPS, type RangeReply } from "./protocol/rpc.ts";
+import { MAX_TXN_OPS, planWrites } from "./plans/writes.ts";
+import type { RangeReply } from "./protocol/rpc.ts";
 import { completePages, readSnapshot, toFirstPage } from "./snapshot.ts";
 import type { WatchSource } from "./watch.ts";
 

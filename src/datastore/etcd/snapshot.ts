@@ -2,8 +2,9 @@
 
 import type { CallOptions, EtcdClient } from "./client/client.ts";
 import { blockRange } from "./layout/keys.ts";
+import { MAX_TXN_OPS } from "./plans/writes.ts";
 import { classify, EtcdFailure } from "./protocol/failure.ts";
-import { type KeyValue, MAX_TXN_OPS, type RangeReply, type RangeRequest, type ReadReply } from "./protocol/rpc.ts";
+import type { KeyValue, RangeReply, RangeRequest, ReadReply } from "./protocol/rpc.ts";
 
 /** Keys per page, at most. */
 const PAGE_SIZE = 1_000;

@@ -8,7 +8,10 @@ import type { Stored, Write } from "../../datastore.ts";
 import { indexChanges } from "../layout/block-index.ts";
 import { blockKey, indexKey, resourceKey } from "../layout/keys.ts";
 import { encodeResource } from "../layout/records.ts";
-import { type Compare, MAX_TXN_OPS, type Operation } from "../protocol/rpc.ts";
+import type { Compare, Operation } from "../protocol/rpc.ts";
+
+/** How many operations etcd takes in one transaction (`--max-txn-ops`), those of a read among them. */
+export const MAX_TXN_OPS = 128;
 
 /** One etcd transaction: what must hold, and what is then done. */
 export interface WritePlan {

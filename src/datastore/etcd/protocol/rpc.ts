@@ -64,6 +64,3 @@ export interface ReadReply {
   readonly revision: string;
   readonly ranges: readonly RangeReply[];
 }
-
-/** How many operations etcd takes in one transaction (`--max-txn-ops`). */
-export const MAX_TXN_OPS = 128;
