@@ -1,17 +1,11 @@
-/** Which pools a request may use, and for each other pool why not. */
+/** The pools of the cluster, as far as their specs make sense, and which of them nobody may use. */
 
 import { BLOCK_SIZE_LIMITS, type CompleteIPPoolSpec, type IPPoolSpec, withPoolDefaults } from "../api/ip-pool.ts";
 import type { Resource } from "../api/resource.ts";
 import type { Query, Revision, Stored } from "../datastore/datastore.ts";
 import { compareTexts } from "../lib/characters.ts";
-import { NetplugError } from "../lib/errors.ts";
-import type { Family } from "../lib/ip/address.ts";
-import { comparePrefixes, equalPrefixes, overlaps, type Prefix, toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
+import { comparePrefixes, overlaps, type Prefix, toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
 import { quote } from "../lib/quote.ts";
-import { type Labels, matches } from "../policy/selector/matches.ts";
-import { tryParseSelector } from "../policy/selector/parse.ts";
-import { SelectorError } from "../policy/selector/scanner.ts";
-import type { Use } from "./request.ts";
 
 /** A pool whose spec makes sense. */
 export interface Pool {
@@ -34,29 +28,15 @@ export interface RefusedPool {
   readonly isDefect?: boolean;
 }
 
+/** Why it does not. */
+export type Refusal = Omit<RefusedPool, "name">;
+
 /** All pools of the cluster. */
 export interface PoolTable {
   /** By name. */
   readonly pools: readonly Pool[];
   /** Objects whose spec makes no sense: somebody wrote them past the validation. */
   readonly invalid: readonly (RefusedPool & Pick<Pool, "revision">)[];
-}
-
-/** The request that pools are selected for. */
-export interface PoolCriteria {
-  readonly family: Family;
-  readonly use: Use;
-  readonly node: string;
-  readonly nodeLabels: Labels;
-  readonly namespaceLabels: Labels;
-}
-
-/** What {@link selectPools} found. */
-export interface PoolSelection {
-  /** In the order of their use. */
-  readonly usable: readonly Pool[];
-  /** Of the same family. */
-  readonly refused: readonly RefusedPool[];
 }
 
 /**
@@ -67,7 +47,7 @@ export function poolQueryOf({ name }: Pool): Query {
   return { type: "get", ref: { kind: "IPPool", name } };
 }
 
-/** A pool whose spec makes sense. */
+/** A pool before it is known whether another takes precedence. */
 interface ValidPool {
   readonly pool: Omit<Pool, "unusable">;
   readonly createdAt: number;
@@ -116,54 +96,6 @@ function haveOverlap(cidrs: readonly Prefix[]): boolean {
   });
 }
 
-/**
- * The pools that were named, whatever their selectors and assignment mode; without names the automatic ones that select the
- * node and the namespace, by name.
- *
- * @param named names or CIDRs
- * @param namedBy where they are named, for messages
- * @throws {NetplugError} poolUnusable when a named one does not exist, is of the other family, or may not be used
- */
-export function selectPools(table: PoolTable, criteria: PoolCriteria, named?: readonly string[], namedBy?: string): PoolSelection {
-  if (named !== undefined && named.length > 0) {
-    const usable = new Set(named.map((wanted) => findNamed(table, criteria, wanted, namedBy)));
-    return { usable: [...usable], refused: [] };
-  }
-  const usable: Pool[] = [];
-  const refused: RefusedPool[] = [...table.invalid];
-  for (const pool of table.pools) {
-    if (pool.cidr.family !== criteria.family) continue;
-    const reason = pool.unusable ?? whyNotUsed(pool, criteria.use);
-    const refusal = reason === undefined ? whyNotSelected(pool, criteria) : { reason };
-    if (refusal === undefined) usable.push(pool);
-    else refused.push({ name: pool.name, ...refusal });
-  }
-  return { usable, refused };
-}
-
-/** Why a pool gives nothing for a use. */
-export function whyNotUsed(pool: Pool, use: Use): string | undefined {
-  return pool.spec.allowedUses.includes(use) ? undefined : `it allows ${pool.spec.allowedUses.join(" and ")}, not ${use}`;
-}
-
-type Refusal = Omit<RefusedPool, "name">;
-
-function whyNotSelected(pool: Pool, { node, nodeLabels, namespaceLabels }: PoolCriteria): Refusal | undefined {
-  const { assignmentMode, nodeSelector, namespaceSelector } = pool.spec;
-  if (assignmentMode === "Manual") return { reason: "its assignmentMode is Manual: it must be named" };
-  return (
-    whyNoMatch(pool, "nodeSelector", nodeSelector, nodeLabels, `node ${quote(node)}`) ??
-    whyNoMatch(pool, "namespaceSelector", namespaceSelector, namespaceLabels, "the namespace's labels")
-  );
-}
-
-function whyNoMatch({ name }: Pool, field: string, text: string, labels: Labels, object: string): Refusal | undefined {
-  if (text === "" || text === "all()") return undefined; // nearly every pool: spares the parser's start
-  const selector = tryParseSelector(text);
-  if (selector instanceof SelectorError) return defect(name, { what: `its ${field} ${quote(text)} is no selector: ${selector.detail}` });
-  return matches(selector, labels) ? undefined : { reason: `its ${field} ${quote(text)} does not match ${object}` };
-}
-
 /** What makes no sense in a pool's spec. */
 interface SpecFault {
   readonly what: string;
@@ -171,7 +103,8 @@ interface SpecFault {
   readonly isImmutable?: boolean;
 }
 
-function defect(name: string, { what, isImmutable = false }: SpecFault): Refusal {
+/** What is said of a pool that somebody has to correct. */
+export function defect(name: string, { what, isImmutable = false }: SpecFault): Refusal {
   const remedy = isImmutable ? `make another pool, and ${quote(`netplugctl delete ippool ${name}`)}` : toRepair("ippool", name);
   return { reason: `${what}; ${remedy}`, isDefect: true };
 }
@@ -179,27 +112,6 @@ function defect(name: string, { what, isImmutable = false }: SpecFault): Refusal
 /** What to do about an object that was written past the validation. */
 export function toRepair(kind: string, name: string): string {
   return `correct it by ${quote(`netplugctl patch ${kind} ${name}`)}`;
-}
-
-function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string, namedBy: string | undefined): Pool {
-  const origin = namedBy === undefined ? "" : `; ${namedBy} names it`;
-  const fail = (reason: string): NetplugError => new NetplugError("poolUnusable", `use pool ${quote(wanted)}: ${reason}${origin}`);
-  const prefix = tryParsePrefix(wanted);
-  const candidates = table.pools.filter((pool) => pool.name === wanted || (prefix !== undefined && equalPrefixes(pool.cidr, prefix)));
-  const [pool] = candidates.toSorted((a, b) => Number(a.unusable !== undefined) - Number(b.unusable !== undefined));
-  if (pool === undefined) {
-    const defect = table.invalid.find(({ name }) => name === wanted);
-    if (defect !== undefined) throw fail(defect.reason);
-    const known = table.pools
-      .filter(({ cidr }) => cidr.family === criteria.family)
-      .map(({ name, cidr }) => `${quote(name)} (${toPrefixText(cidr)})`);
-    throw fail(`no pool has this name or exactly this CIDR; IPv${criteria.family} pools are ${known.join(", ") || "none"}`);
-  }
-  const { family } = pool.cidr;
-  if (family !== criteria.family) throw fail(`it is an IPv${family} pool, listed for IPv${criteria.family}`);
-  const reason = pool.unusable ?? whyNotUsed(pool, criteria.use);
-  if (reason !== undefined) throw fail(reason);
-  return pool;
 }
 
 /** @returns the fault of a spec that makes no sense */

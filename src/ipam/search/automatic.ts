@@ -9,11 +9,12 @@ import { quote } from "../../lib/quote.ts";
 import { hasBegun, isEmpty, moveTo, newBlock } from "../block.ts";
 import { blockAt, type Draft, type DraftBlock, ownBlocks } from "../draft.ts";
 import { know } from "../facts.ts";
-import { type Pool, type PoolSelection, selectPools } from "../pools.ts";
+import type { Pool } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
 import { byBorrowing } from "./borrowing.ts";
 import { noAddressLeft } from "./exhausted.ts";
 import { claimsNear, findFreeBlock } from "./free-block.ts";
+import { type PoolSelection, selectPools } from "./pool-selection.ts";
 import { freeOrdinalsOf, give, isAllowed, noteCoolingDown, poolsAfter, type Search, usableOrdinal } from "./search.ts";
 import type { Assigned, PlanContext } from "./plan-context.ts";
 

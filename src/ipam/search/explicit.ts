@@ -8,9 +8,10 @@ import { isEmpty, moveTo, newBlock } from "../block.ts";
 import { blockOfAddress, type Draft, type DraftBlock } from "../draft.ts";
 import { know } from "../facts.ts";
 import { describeAllocation } from "../owner-text.ts";
-import { type Pool, poolQueryOf, whyNotUsed } from "../pools.ts";
+import { type Pool, poolQueryOf } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
 import type { Assigned, PlanContext } from "./plan-context.ts";
+import { whyNotUsed } from "./pool-selection.ts";
 import { give } from "./search.ts";
 
 /**
