@@ -5,7 +5,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 
-/** Answers by query. The agent may give one that answers from its caches. */
+/** Answers by query. */
 export interface Facts {
   /** @returns undefined when the answer is not known: `{ answer: undefined }` says that the thing does not exist */
   find<Q extends Query>(query: Q): { readonly answer: Answer<Q> } | undefined;

@@ -2,23 +2,24 @@
 
 import type { Allocation } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
-import type { Query } from "../datastore/datastore.ts";
+import type { Query, Write } from "../datastore/datastore.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { ordinalOf } from "../lib/ip/prefix.ts";
 import { release } from "./block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
 import { lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "./draft.ts";
 import type { Facts } from "./facts.ts";
-import type { ReleasePlan } from "./plan-release.ts";
 
 /** The queries that are certain to be needed to find out who has these addresses, or to release them. */
 export function addressQueries(addresses: readonly Address[]): readonly Query[] {
   return [CLUSTER_INFORMATION, IPAM_CONFIGURATION, ...addresses.map((address): Query => ({ type: "block-of-address", address }))];
 }
 
-/** The allocations that a plan releases; without any it has no writes. */
-export interface ReleaseAtPlan extends Pick<ReleasePlan, "writes"> {
+/** What one commit releases. */
+export interface ReleaseAtPlan {
   readonly released: readonly Allocation[];
+  /** At most one per block, with the conditions under which they are right; none when there is nothing to release. */
+  readonly writes: readonly Write[];
 }
 
 /**

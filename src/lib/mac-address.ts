@@ -49,7 +49,7 @@ export function fromMacBytes(bytes: Uint8Array): MacAddress {
  *
  * @param seed what identifies the interface, e.g. `<containerID>/<ifname>`
  */
-export function deriveMac(seed: string | Uint8Array): MacAddress {
+export function deriveMac(seed: string): MacAddress {
   const bytes = new Uint8Array(new Bun.CryptoHasher("sha1").update(seed).digest().buffer.slice(0, 6));
   bytes[0] = ((bytes[0] ?? 0) & 0xfc) | 0x02;
   return fromMacBytes(bytes);

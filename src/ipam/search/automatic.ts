@@ -25,6 +25,7 @@ const EMPTY_BLOCKS = 64;
 
 /** How many of those are read at once when the first one cannot be used. */
 const EMPTY_BLOCKS_AT_ONCE = 8;
+
 /** How many of the node's blocks a message names. */
 const SHOWN_BLOCKS = 4;
 
@@ -39,7 +40,7 @@ export function assignAutomatic(request: AddressRequest, family: Family, context
   const selection = selectFor(request, family, context);
   const own = ownBlocks(context.facts, draft, node);
   const spread = context.spreadFor(node);
-  const read: Search = {
+  const first: Search = {
     request,
     family,
     context,
@@ -50,9 +51,9 @@ export function assignAutomatic(request: AddressRequest, family: Family, context
     coolingDown: new Map(),
     coolingDownBlocks: new Set(),
   };
-  const begun = fromOwnBlocks(read);
-  if (begun !== undefined) return begun;
-  const search = whyNoClaim(read) === undefined ? withLaterBlocks(read) : read;
+  const atOnce = fromOwnBlocks(first);
+  if (atOnce !== undefined) return atOnce;
+  const search = whyNoClaim(first) === undefined ? withLaterBlocks(first) : first;
   const noClaim = whyNoClaim(search);
   const found =
     fromOwnBlocks(search) ??

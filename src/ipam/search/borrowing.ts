@@ -15,6 +15,7 @@ import type { Assigned } from "./plan-context.ts";
 
 /** Blocks with spare addresses that one query asks for at first; more when none of them will do. */
 const SPARE_BLOCKS = 64;
+
 /** Of those that may lend, how many are read at once at first. */
 const LENDERS = 8;
 
