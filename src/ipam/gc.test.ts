@@ -19,8 +19,8 @@ const scope = (...valid: string[]) => ({
   valid: valid.map((containerID) => ({ containerID, ifName: "eth0" })),
 });
 
-describe("releaseStale()", () => {
-  test("releases what belongs to no valid attachment, borrowed addresses included", async () => {
+describe("findStaleOwners()", () => {
+  test("finds what belongs to no valid attachment, borrowed addresses included, until it is released", async () => {
     const world = await createWorld();
     await world.add("c1", "n1");
     await world.add("c2", "n1");
@@ -30,10 +30,10 @@ describe("releaseStale()", () => {
     const released = await releaseStale(world.ports, scope("c1"));
     expect(released.map(({ owner }) => owner.containerID).sort()).toEqual(["c2", "c3"]);
     expect(released.map(({ address }) => toAddressText(address))).toContain(borrowed[0] ?? "");
-    expect(await releaseStale(world.ports, scope("c1"))).toEqual([]);
+    expect(await findStaleOwners(world.ports, scope("c1"))).toEqual([]);
   });
 
-  test("touches no other node's attachments, and no other network's", async () => {
+  test("finds no other node's attachments, and no other network's", async () => {
     const world = await createWorld();
     await world.add("c1", "n1");
     const other = requestFor("c2", "n1");
@@ -42,17 +42,17 @@ describe("releaseStale()", () => {
     await world.add("d2", "n2");
     await world.del("c1", "n1");
     await world.add("d3", "n2"); // in a block of n1
-    expect(await releaseStale(world.ports, scope())).toEqual([]);
+    expect(await findStaleOwners(world.ports, scope())).toEqual([]);
   });
+});
 
-  test("releases more than one commit holds", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24", { blockSize: 32 });
-    await world.configure({ maxBlocksPerHost: 100 });
-    for (let i = 0; i < 40; i++) await world.add(`c${i}`, "n1");
-    expect(await releaseStale(world.ports, scope("c7"))).toHaveLength(39);
-    expect((await world.blocks()).filter((text) => text.endsWith("1/1"))).toHaveLength(1);
-  });
+test("a release of addresses in more blocks than one commit changes says each time whether there are more", async () => {
+  const world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/24", { blockSize: 32 });
+  await world.configure({ maxBlocksPerHost: 100 });
+  for (let i = 0; i < 40; i++) await world.add(`c${i}`, "n1");
+  expect(await releaseStale(world.ports, scope("c7"))).toHaveLength(39);
+  expect((await world.blocks()).filter((text) => text.endsWith("1/1"))).toHaveLength(1);
 });
 
 describe("deleteEmptyBlocks()", () => {

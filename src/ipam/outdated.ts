@@ -6,8 +6,8 @@ import type { Facts } from "./facts.ts";
 import type { TurnPorts, Waited } from "./node-turn.ts";
 
 /**
- * After a wait this long, the resources that commits have conditions on are read again with the blocks: a commit reads them itself, in an
- * extra round, when they are 5 s old.
+ * After a wait this long, the resources that commits have conditions on are read again beside the blocks. Otherwise the commit would read
+ * them in a round of its own: it does so when they are 5 s old.
  */
 const OUT_OF_DATE_MS = 3_000;
 
@@ -15,8 +15,8 @@ const OUT_OF_DATE_MS = 3_000;
 const ALL_OUT_OF_DATE_MS = 10_000;
 
 /**
- * What must be read again after a wait, in which others changed blocks and removed addresses from records: everything, where one request
- * reads one snapshot, or after a long wait; else only blocks and such records.
+ * What must be read again after a wait: others have changed blocks meanwhile, and taken addresses out of records. Where one request reads one
+ * snapshot, and after a long wait, that is everything.
  */
 export function outdatedBy(
   { waitedMs }: Pick<Waited, "waitedMs">,
