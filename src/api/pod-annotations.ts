@@ -7,7 +7,7 @@
 import { messageOf } from "../lib/errors.ts";
 import { type Address, isLinkLocal, toAddressText, tryParseAddress } from "../lib/ip/address.ts";
 import { tryParseCidr } from "../lib/ip/cidr.ts";
-import { prefixOf, type Prefix } from "../lib/ip/prefix.ts";
+import { type Prefix, prefixOf } from "../lib/ip/prefix.ts";
 import { parseJson } from "../lib/json.ts";
 import { quoteValue } from "../lib/quote.ts";
 import type { EndpointNAT } from "./workload-endpoint.ts";

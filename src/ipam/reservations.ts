@@ -4,7 +4,7 @@ import type { IPReservation } from "../api/ip-reservation.ts";
 import type { Resource } from "../api/resource.ts";
 import type { Stored } from "../datastore/datastore.ts";
 import { tryParseAddress, WIDTH } from "../lib/ip/address.ts";
-import { addressAt, prefixOf, type Prefix } from "../lib/ip/prefix.ts";
+import { addressAt, type Prefix, prefixOf } from "../lib/ip/prefix.ts";
 import { type PrefixSet, prefixSetOf } from "../lib/ip/prefix-set.ts";
 import { quote, quoteValue } from "../lib/quote.ts";
 import { toRepair } from "./pools.ts";

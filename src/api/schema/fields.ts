@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { parseAddress, toAddressText } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
-import { prefixOf, parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { parsePrefix, prefixOf, toPrefixText } from "../../lib/ip/prefix.ts";
 import { parseMac } from "../../lib/mac-address.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { PROTOCOL_NAMES, type PortMatch, type Protocol } from "../rule.ts";

@@ -5,7 +5,7 @@ import type { Attachment } from "../../ipam/request.ts";
 import { hasControlCharacter } from "../../lib/characters.ts";
 import { type Address, tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
-import { prefixOf, type Prefix } from "../../lib/ip/prefix.ts";
+import { type Prefix, prefixOf } from "../../lib/ip/prefix.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json.ts";
 import { findNamespaceFault } from "../protocol/cni-args.ts";
 import { findContainerIdFault, findIfNameFault } from "../protocol/environment.ts";

@@ -4,7 +4,7 @@ import type { Allocation, AllocationOwner } from "../../api/ipam-block.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Query } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
-import { prefixOf, containsAddress, ordinalOf, toPrefixText } from "../../lib/ip/prefix.ts";
+import { containsAddress, ordinalOf, prefixOf, toPrefixText } from "../../lib/ip/prefix.ts";
 import { isSameAttachment, newBlock, take } from "../block.ts";
 import { expectNotFrozen, IP_POOLS } from "../cluster.ts";
 import { type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "../draft.ts";

@@ -2,7 +2,7 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
-import { prefixOf, containsAddress, ordinalOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { containsAddress, ordinalOf, type Prefix, prefixOf, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { isEmpty, moveTo, newBlock } from "../block.ts";
 import { blockOfAddress, type Draft, type DraftBlock } from "../draft.ts";

@@ -10,7 +10,7 @@
 
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Query, QueryOf } from "../../datastore/datastore.ts";
-import { baseOf, prefixOf, type Prefix, subnetAt, subnetCount } from "../../lib/ip/prefix.ts";
+import { baseOf, type Prefix, prefixOf, subnetAt, subnetCount } from "../../lib/ip/prefix.ts";
 import { type Facts, FactsWanted, know } from "../facts.ts";
 import { type Pool, poolQueryOf } from "../pools.ts";
 import { firstGap, type Obstacles, slotOf, type Start, startOf } from "./slots.ts";

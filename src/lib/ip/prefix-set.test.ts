@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../../test/support/seed.ts";
-import { addressAt, prefixOf, containsAddress, parsePrefix, type Prefix, sizeOf } from "./prefix.ts";
+import { addressAt, containsAddress, parsePrefix, type Prefix, prefixOf, sizeOf } from "./prefix.ts";
 import { prefixSetOf } from "./prefix-set.ts";
 
 const seed = testSeed();

@@ -121,7 +121,7 @@ export function lastAddressOf(prefix: Prefix): Address {
  *
  * @throws {RangeError} the prefix has fewer addresses
  */
-export function addressAt(prefix: Prefix, ordinal: number | bigint): Address {
+export function addressAt(prefix: Prefix, ordinal: number): Address {
   const offset = BigInt(ordinal);
   if (offset < 0n || offset >= sizeOf(prefix))
     throw new RangeError(`address ${offset} of ${toPrefixText(prefix)}: want 0..${sizeOf(prefix) - 1n}`);

@@ -5,7 +5,7 @@ import { BLOCK_SIZE_LIMITS } from "../../../api/ip-pool.ts";
 import { KINDS } from "../../../api/registry.ts";
 import type { Kind } from "../../../api/resource.ts";
 import { fromAddressBytes } from "../../../lib/ip/address.ts";
-import { prefixOf, comparePrefixes, containsPrefix, parsePrefix } from "../../../lib/ip/prefix.ts";
+import { comparePrefixes, containsPrefix, parsePrefix, prefixOf } from "../../../lib/ip/prefix.ts";
 import type { ResourceRef } from "../../datastore.ts";
 import {
   blockKey,

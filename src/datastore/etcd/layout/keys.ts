@@ -20,7 +20,7 @@ import { KINDS } from "../../../api/registry.ts";
 import type { Kind } from "../../../api/resource.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { type Family, WIDTH } from "../../../lib/ip/address.ts";
-import { baseOf, prefixOf, lastAddressOf, type Prefix } from "../../../lib/ip/prefix.ts";
+import { baseOf, lastAddressOf, type Prefix, prefixOf } from "../../../lib/ip/prefix.ts";
 import type { ResourceRef } from "../../datastore.ts";
 
 /** Indexes that are ordered by address, one tree per family. */
