@@ -8,7 +8,7 @@
  */
 
 import { orNothing } from "../../../lib/errors.ts";
-import { hmacHex, sha1Hex } from "../../../lib/hash.ts";
+import { sha1Hex } from "../../../lib/hash.ts";
 import { isJsonObject, tryParseJson } from "../../../lib/json.ts";
 import type { Files } from "../../../lib/ports.ts";
 import type { EtcdConfig } from "../../config/datastore-config.ts";
@@ -41,5 +41,6 @@ function pathOf({ tokenFolder = "", endpoints, discoverySrv, username }: EtcdCon
  * who knows the password can make the proof, so a token with its proof came from etcd.
  */
 function proofOf(token: string, { endpoints, discoverySrv, username, password }: EtcdConfig): string {
-  return hmacHex(token, JSON.stringify([endpoints, discoverySrv, username, password]));
+  const credentials = JSON.stringify([endpoints, discoverySrv, username, password]);
+  return new Bun.CryptoHasher("sha256", token).update(credentials).digest("hex"); // HMAC
 }
