@@ -300,6 +300,17 @@ describe("allocate()", () => {
     expect(await world.blocks()).toEqual([expect.stringContaining(" n1 1/64")]);
   });
 
+  test("plans two requests of one attachment as one, also where another node lends the address", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/30", { blockSize: 31 });
+    for (const node of ["n2", "n3"]) await world.add("c", node);
+    await world.add("c1", "n1"); // borrows from one of the two blocks, which then is full
+    const [first, second] = await allocateAll(world.ports, [requestFor("c2", "n1"), requestFor("c2", "n1")]);
+    expect(second).toEqual({ addresses: [expect.objectContaining({ isNew: false })] });
+    const address = first !== undefined && "addresses" in first ? textsOf(first.addresses) : [];
+    expect(second !== undefined && "addresses" in second && textsOf(second.addresses)).toEqual(address);
+  });
+
   test("plans several requests as one write per block, and one that fails does not stop the others", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
