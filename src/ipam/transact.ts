@@ -10,11 +10,11 @@
  * A decision must recognise its own work: after a lost reply it is asked again, and has to want no further write then.
  */
 
-import type { CommitConflict, CommitOptions, CommitResult, Query, Write } from "../datastore/datastore.ts";
+import type { CommitOptions, CommitResult, Query, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
-import { type Backoff, delayAfter } from "../lib/backoff.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Random } from "../lib/ports.ts";
+import type { LostCommit } from "./after-loss.ts";
 import { collectWanted, type Facts, toFacts, withoutRepeats } from "./facts.ts";
 import { type Queue, type TurnPorts, type TurnWait, type Waited, waitForTurn } from "./node-turn.ts";
 import type { AddressRequest } from "./request.ts";
@@ -54,9 +54,6 @@ type Decide<T> = (facts: Facts, attempt: Try) => Decision<T>;
 /** How a commit ended. */
 type Commit = CommitResult<readonly Query[]> | OutcomeUnknown;
 
-/** A commit that is not known to have been applied. */
-type Refusal = CommitConflict<readonly Query[]> | OutcomeUnknown;
-
 /** What a caller knows already, what others may do for it, and what it does around each commit. */
 export interface TransactOptions<T> {
   readonly facts?: Facts | undefined;
@@ -87,9 +84,6 @@ export interface TransactOptions<T> {
 
 /** Commits lost in a row that are tried again at once: the process that won is done, and the refusal brought its state. */
 const IMMEDIATE_TRIES = 2;
-
-/** The winner of a race is done within a round trip. */
-const CONFLICT_BACKOFF: Backoff = { firstMs: 2, maxMs: 100 };
 
 /** How often a decision may repeat queries that were answered: two repeats can happen while a block moves from node to node. */
 const REPEATS = 3;
@@ -125,7 +119,7 @@ export async function transact<T>(
     lost++;
     // After a lost reply the same slots, and so the same blocks: of both commits only one can be applied, whenever it arrives.
     if (!(commit instanceof OutcomeUnknown)) salt = BigInt(Math.floor(ports.random() * 2 ** 48));
-    reading = { ...basis, facts: await readAfterLoss(basis, commit, lost) };
+    reading = { ...basis, facts: await factsAfterLoss(basis, commit, lost) };
   }
 }
 
@@ -213,24 +207,12 @@ async function commitDecision<T>(
   return commit;
 }
 
-/**
- * What the next try is decided on: at first the answers that came with the refusal; after several losses, or a lost reply, answers that are
- * read after a pause.
- *
- * @throws {NetplugError} tryAgainLater when there is no time for the pause
- */
-async function readAfterLoss({ ports, queries }: Reading, commit: Refusal, lost: number): Promise<Facts> {
-  const { clock, random, deadline } = ports;
-  const isUnknown = commit instanceof OutcomeUnknown;
-  if (!isUnknown && lost <= IMMEDIATE_TRIES) return toFacts(queries, commit.current);
-  const delayMs = delayAfter(Math.max(1, lost - IMMEDIATE_TRIES), CONFLICT_BACKOFF, random);
-  if (delayMs >= deadline.remainingMs()) {
-    const text = `commit addresses: ${isUnknown ? "no certain reply" : "others changed the same blocks"} after ${lost} tries, and the time is over`;
-    const failure = new NetplugError("tryAgainLater", text);
-    throw isUnknown ? afterLostReply(failure, commit) : failure;
-  }
-  await clock.sleep(delayMs);
-  return isUnknown ? await readAfterLostReply(ports, queries, commit) : await readFacts(ports, queries);
+/** What the next try is decided on: at first the answers that came with the refusal. */
+async function factsAfterLoss({ ports, queries }: Reading, commit: LostCommit, losses: number): Promise<Facts> {
+  if (!(commit instanceof OutcomeUnknown) && losses <= IMMEDIATE_TRIES) return toFacts(queries, commit.current);
+  const { readAfterPause } = await import("./after-loss.ts");
+  const pauses = Math.max(1, losses - IMMEDIATE_TRIES);
+  return await readAfterPause(ports, commit, { losses, pauses }, async () => await readFacts(ports, queries));
 }
 
 /**
@@ -239,21 +221,6 @@ async function readAfterLoss({ ports, queries }: Reading, commit: Refusal, lost:
  */
 function repeatedOf({ datastore }: TransactPorts, queries: readonly Query[]): readonly Query[] {
   return datastore.traits.readsOneSnapshot ? queries : [];
-}
-
-/** Reads the stored state, which shows whether the commit was applied. A failure says that this is unknown. */
-async function readAfterLostReply(ports: TransactPorts, queries: readonly Query[], lost: OutcomeUnknown): Promise<Facts> {
-  try {
-    return await readFacts(ports, queries);
-  } catch (thrown) {
-    throw thrown instanceof NetplugError ? afterLostReply(thrown, lost) : thrown;
-  }
-}
-
-/** A failure while it is not known whether the last commit was applied; the details say why. */
-function afterLostReply({ kind, message, cause, retriable }: NetplugError, { message: details }: OutcomeUnknown): NetplugError {
-  const text = `${message}; a commit before, whose reply was lost, may have been applied: repeat the call, or undo it by DEL`;
-  return new NetplugError(kind, text, { cause, retriable, details });
 }
 
 /** Answers to queries, in one round trip. */
