@@ -109,12 +109,12 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
     const { target, sizeBytes } = current();
     if (sizeBytes === 0 || sizeBytes + lineBytes <= options.maxSizeBytes) return target;
     try {
-      return rotate(target, lineBytes, options) ? current().target : target;
+      rotate(target, lineBytes, options);
     } catch (thrown) {
       // A log that is too large is better than none.
       fail(thrown);
-      return current().target;
     }
+    return current().target;
   };
 
   return {
@@ -139,24 +139,21 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
 /** About 10 ms: far more than a rotation takes, little for whoever waits. */
 const MAX_LOCK_TRIES = 20;
 
-/** @returns whether the file that `full` holds is no longer the log */
-function rotate(full: AppendFile, lineBytes: number, options: LogFileOptions): boolean {
+/** Makes room, unless another process does so; for one that is held up it does not wait long. */
+function rotate(full: AppendFile, lineBytes: number, options: LogFileOptions): void {
   for (let tries = 1; !full.tryLock(); tries++) {
-    if (options.files.stat(options.path)?.id !== full.opened.id) return true;
-    if (tries === MAX_LOCK_TRIES) return false;
+    if (options.files.stat(options.path)?.id !== full.opened.id || tries === MAX_LOCK_TRIES) return;
     options.files.pause();
   }
   try {
     // Only the process that holds the lock of the file at `path` may rename it. Another may have done so before we got the lock.
     const named = options.files.stat(options.path);
-    if (named?.id !== full.opened.id) return true;
-    if (named.sizeBytes + lineBytes <= options.maxSizeBytes) return false;
+    if (named?.id !== full.opened.id || named.sizeBytes + lineBytes <= options.maxSizeBytes) return;
     renameAway(options);
   } finally {
     full.unlock();
   }
   removeOld(options);
-  return true;
 }
 
 /**
