@@ -10,7 +10,7 @@ import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { IP_POOLS } from "../cluster.ts";
 import { type AllBlocks, readAllBlocks } from "./blocks.ts";
 import { DamageList } from "./damage-list.ts";
-import { type PodCidrs, podCidrsOf } from "./managed-elsewhere.ts";
+import { type PodCidrs, podCidrsByNode } from "./managed-elsewhere.ts";
 import { findIndexFaults, type IndexFault } from "./index-faults.ts";
 import { cidrOfPool } from "./pool-cidr.ts";
 import { type PoolWarning, poolWarnings } from "./pool-warnings.ts";
@@ -61,7 +61,7 @@ export async function takeInventory(datastore: Datastore): Promise<Inventory> {
     poolWarnings: poolWarnings(pools),
     inPools: prefixSetOf(known),
     nodes: new Set(nodeNames),
-    podCidrs: podCidrsOf(nodes.map(({ value }) => value)),
+    podCidrs: podCidrsByNode(nodes.map(({ value }) => value)),
     endpoints: records,
     allocations,
     users: usersOf(records),

@@ -14,7 +14,7 @@ import { parseJson } from "../../lib/json.ts";
 export type PodCidrs = ReadonlyMap<string, PrefixSet>;
 
 /** Entries that are no CIDR are left out. */
-export function podCidrsOf(nodes: readonly Resource[]): PodCidrs {
+export function podCidrsByNode(nodes: readonly Resource[]): PodCidrs {
   return new Map(
     nodes.map(({ metadata, spec }) => {
       const { podCIDRs } = spec as NodeSpec;
