@@ -2,7 +2,7 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import type { CallOptions, EtcdClient } from "./client/client.ts";
-import { ALARM_ADVICE } from "./client/messages.ts";
+import { ALARM_ADVICE } from "./client/errors.ts";
 
 /** What to do, by the alarm's name. */
 const ADVICE = new Map([

@@ -8,7 +8,7 @@ import type { ReadReply, ReadRequest, WriteReply, WriteRequest } from "../protoc
 import type { WatchRange, WatchReply } from "../protocol/watch-rpc.ts";
 import { Access, type AccessPorts, type RequestCounts, type Run } from "./access.ts";
 import { createEndpoints, type Endpoints, shuffle } from "./endpoints.ts";
-import type { Action, FailedTry } from "./messages.ts";
+import type { Action, FailedTry } from "./errors.ts";
 import type { ResolveSrv } from "./srv.ts";
 import { TryLimit } from "./try-limit.ts";
 
@@ -103,8 +103,8 @@ export class EtcdClient {
       const order = endpoints.inOrder();
       for (const endpoint of order) {
         const leftMs = end - clock.monotonic();
-        if (options.signal?.aborted === true) throw (await messages()).abortedError(action, options.signal.reason);
-        if (leftMs <= 0) throw (await messages()).failedError(action, tries, "try-elsewhere");
+        if (options.signal?.aborted === true) throw (await errors()).abortedError(action, options.signal.reason);
+        if (leftMs <= 0) throw (await errors()).failedError(action, tries, "try-elsewhere");
         if (round > 1 || tries.length > 0) this.requests.retries++;
         const mayFailOver = action === "read from" && tries.length < order.length - 1;
         using limit = new TryLimit(mayFailOver ? Math.min(leftMs, this.#limits.tryMs) : leftMs, options.signal);
@@ -121,11 +121,11 @@ export class EtcdClient {
       }
       const isTooLateIn = (ms: number): boolean => clock.monotonic() + ms + LEAST_ROUND_MS > end;
       const delayMs = delayAfter(round, ROUND_BACKOFF, random);
-      if (round >= roundsWorthTrying(tries) || isTooLateIn(delayMs)) throw (await messages()).failedError(action, tries, "try-elsewhere");
+      if (round >= roundsWorthTrying(tries) || isTooLateIn(delayMs)) throw (await errors()).failedError(action, tries, "try-elsewhere");
       await clock.sleep(delayMs, options.signal).catch(async (reason: unknown) => {
-        throw (await messages()).abortedError(action, reason);
+        throw (await errors()).abortedError(action, reason);
       });
-      if (isTooLateIn(0)) throw (await messages()).failedError(action, tries, "try-elsewhere");
+      if (isTooLateIn(0)) throw (await errors()).failedError(action, tries, "try-elsewhere");
     }
   }
 
@@ -152,20 +152,20 @@ export class EtcdClient {
       this.#endpoints = createEndpoints(urls);
       return this.#endpoints;
     } catch (thrown) {
-      if (signal?.aborted === true) throw (await messages()).abortedError(action, signal.reason);
+      if (signal?.aborted === true) throw (await errors()).abortedError(action, signal.reason);
       throw thrown;
     }
   }
 }
 
 /** Only calls that fail need them. */
-const messages = () => import("./messages.ts");
+const errors = () => import("./errors.ts");
 
 /** @throws what makes another try senseless or dangerous, told by the last one */
 async function throwIfFinal(action: Action, tries: readonly FailedTry[], signal: AbortSignal | undefined): Promise<void> {
   const last = tries.at(-1);
   if (last === undefined) return;
-  const { abortedError, failedError, lostCommitError } = await messages();
+  const { abortedError, failedError, lostCommitError } = await errors();
   if (action === "commit to" && !isSurelyNotApplied(last.failure)) throw lostCommitError(last);
   if (signal?.aborted === true) throw abortedError(action, signal.reason);
   const failureClass = classify(last.failure);

@@ -10,7 +10,7 @@ import { toFailure } from "../wire/fetch-failure.ts";
 import type { Access } from "./access.ts";
 import type { Endpoints } from "./endpoints.ts";
 import { withLiveness } from "./liveness.ts";
-import { failedError } from "./messages.ts";
+import { failedError } from "./errors.ts";
 import { TryLimit } from "./try-limit.ts";
 
 /** What a watch needs of its client. */
