@@ -25,7 +25,7 @@ import type { Revision, Stored } from "../../datastore.ts";
 import { parseBlockName, toBlockName, toCell } from "./block-name.ts";
 import { revisionOf } from "./custom-object.ts";
 import { REMEDY } from "./failure.ts";
-import { fits, toNodeText } from "./node-text.ts";
+import { isLabelValue, toLabelValue } from "./label-value.ts";
 import type { BlockObject } from "./resource-types.ts";
 
 /** Labels by which lists find blocks without reading their records. */
@@ -57,7 +57,7 @@ export const HOLDER_LABELS = "holder.netplug.io/";
 
 /** Key of the label that a block has for each node with something in it. */
 export function holderLabel(node: string): string {
-  return `${HOLDER_LABELS}${toNodeText(node)}`;
+  return `${HOLDER_LABELS}${toLabelValue(node)}`;
 }
 
 /** @param revision of the state that it replaces; undefined: it is claimed */
@@ -110,7 +110,7 @@ export function toBlockEntry({ name = "", labels = {}, annotations = {} }: Objec
 export function labelsOf({ cidr, node, free, emptySince, allocations }: Block): Readonly<Record<string, string>> {
   const labels: Record<string, string> = {
     [BLOCK_LABELS.cell]: toCell(cidr),
-    [BLOCK_LABELS.node]: toNodeText(node),
+    [BLOCK_LABELS.node]: toLabelValue(node),
     [holderLabel(node)]: "",
   };
   if (free.length > 0) labels[BLOCK_LABELS.spare] = "";
@@ -123,7 +123,7 @@ export function labelsOf({ cidr, node, free, emptySince, allocations }: Block): 
 export function annotationsOf(block: Block): Readonly<Record<string, string>> {
   const next = block.free.length > 0 ? nextOrdinalsOf(block) : undefined;
   return {
-    ...(!fits(block.node) && { [BLOCK_LABELS.node]: block.node }),
+    ...(!isLabelValue(block.node) && { [BLOCK_LABELS.node]: block.node }),
     ...(next !== undefined && { [NEXT_ANNOTATION]: JSON.stringify(next) }),
   };
 }

@@ -4,7 +4,6 @@ import { testSeed } from "../../../../test/support/seed.ts";
 import type { Resource } from "../../../api/resource.ts";
 import type { Pod } from "../../../kube/core-types.ts";
 import {
-  canAnnotate,
   type EndpointState,
   fromRevision,
   toClearingPatch,
@@ -111,11 +110,6 @@ describe("an endpoint", () => {
     expect(names(recorded({ podIPs: NETWORKS }, waiting))).toEqual([]);
     expect(names(recorded(C1, waiting))).toEqual([" eth0"]);
   });
-});
-
-test("an interface can be recorded whose name may be part of an annotation's", () => {
-  for (const name of ["eth0", "net1", "a.b-c_d", "A"]) expect([name, canAnnotate(name)]).toEqual([name, true]);
-  for (const name of ["", "-a", "a-", "a.", "a/b", "ä", "a b"]) expect([name, canAnnotate(name)]).toEqual([name, false]);
 });
 
 describe("a revision", () => {

@@ -17,7 +17,6 @@ import { API_VERSION, type Resource } from "../../../api/resource.ts";
 import type { WorkloadEndpoint, WorkloadEndpointSpec } from "../../../api/workload-endpoint.ts";
 import type { Pod } from "../../../kube/core-types.ts";
 import { type JsonPatchOperation, toPointerStep } from "../../../kube/patch.ts";
-import { isName } from "../../../lib/characters.ts";
 import { WIDTH } from "../../../lib/ip/address.ts";
 import { tryParsePrefix } from "../../../lib/ip/prefix.ts";
 import type { Revision, Stored } from "../../datastore.ts";
@@ -36,11 +35,6 @@ export interface EndpointState {
   readonly podIPs: string;
   /** Whether the pod has any annotations at all: without, a patch must first add the place for ours. */
   readonly isAnnotated: boolean;
-}
-
-/** Whether an interface can have annotations: its name becomes a part of theirs. */
-export function canAnnotate(ifName: string): boolean {
-  return ifName === FIRST_INTERFACE || (isName(ifName, "-_.") && isName(ifName.slice(-1), ""));
 }
 
 /**

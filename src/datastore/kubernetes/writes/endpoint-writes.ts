@@ -11,7 +11,8 @@ import type { RequestOptions, ResourceRef, Revision } from "../../datastore.ts";
 import { parseEndpointName } from "../objects/endpoint-name.ts";
 import type { EndpointPlace } from "../objects/endpoint-name.ts";
 import type { EndpointState } from "../objects/endpoint-view.ts";
-import { canAnnotate, fromRevision, toClearingPatch, toEndpoint, toRecordingPatch, toRevision, toState } from "../objects/endpoint-view.ts";
+import { fromRevision, toClearingPatch, toEndpoint, toRecordingPatch, toRevision, toState } from "../objects/endpoint-view.ts";
+import { isLabelValue } from "../objects/label-value.ts";
 
 /** @returns the new revision; undefined when it is not as expected */
 type Run = (client: KubeClient, options: RequestOptions) => Promise<Revision | undefined>;
@@ -117,7 +118,8 @@ function requirePod(ref: ResourceRef, { spec }: Resource): PodPlace {
       `record endpoint ${quote(ref.name)}: the Kubernetes datastore keeps endpoints of pods, and the runtime names no pod (K8S_POD_NAME)`,
     );
   }
-  if (!canAnnotate(place.ifName)) {
+  // It becomes a part of the keys of annotations.
+  if (!isLabelValue(place.ifName)) {
     throw new NetplugError(
       "malformedRequest",
       `record interface ${quote(place.ifName)}: want a name of letters, digits, "-", "_" and "." that begins and ends with a letter or digit`,
