@@ -18,11 +18,10 @@ import { openEtcd } from "./open-etcd.ts";
 import { makePool, poolRef } from "./resources.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { commit, create, namesIn, use } from "./steps.ts";
-import { PASSWORD, switchUsersOn } from "./users.ts";
+import { AS_NETPLUG, switchUsersOn } from "./users.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
 const QUICK = { quick: true };
-const AS_NETPLUG = { username: "netplug", password: PASSWORD };
 
 const certificates = createCertificateFolder();
 const ca = certificates.createAuthority("ca");

@@ -13,9 +13,8 @@ import { TcpProxy } from "../support/tcp-proxy.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { namesIn } from "./steps.ts";
-import { AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
+import { AS_NETPLUG, AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
 
-const AS_NETPLUG = { username: "netplug", password: PASSWORD };
 const [WITHOUT_LOG_IN, WITH_LOG_IN] = [
   { roundTrips: 1, retries: 0 },
   { roundTrips: 2, retries: 0 },

@@ -9,7 +9,7 @@ import { annotationsOf } from "../support/pod-records.ts";
 import { makeBlock } from "./blocks.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { failureOf } from "../support/failure-of.ts";
-import { ask, commit } from "./steps.ts";
+import { ask, commit, readEndpoint } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
 const [test, world] = onApiServer(
@@ -45,11 +45,7 @@ function refOf(pod: string, ifName = "eth0", namespace = "default"): ResourceRef
   return { kind: "WorkloadEndpoint", namespace, name: `n1-k8s-${pod.replaceAll("-", "--")}-${ifName}` };
 }
 
-async function read(ref: ResourceRef): Promise<Stored<WorkloadEndpoint>> {
-  const stored = await ask(datastore, { type: "get", ref });
-  if (stored === undefined) throw new Error(`no endpoint ${ref.name}`);
-  return stored as Stored<WorkloadEndpoint>;
-}
+const read = async (ref: ResourceRef): Promise<Stored<WorkloadEndpoint>> => await readEndpoint(datastore, ref);
 
 /** The endpoint as an ADD of this container would record it. */
 function withAddresses({ value }: Stored<WorkloadEndpoint>, containerID: string, ...ipNetworks: readonly string[]): Resource {

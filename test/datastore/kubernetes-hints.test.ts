@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { BlockHints } from "../../src/datastore/kubernetes/state/block-hints.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { toPrefixText } from "../../src/lib/ip/prefix.ts";
+import { readLines } from "../../src/lib/lines.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import type { STAGES } from "./hint-process.ts";
 
@@ -39,7 +40,7 @@ function start(action: "add" | "replace", cidr: string, ...stages: readonly Stag
   const script = new URL("./hint-process.ts", import.meta.url).pathname;
   const command = [process.execPath, script, join(folder, "blocks.json"), action, cidr, ...stages];
   const child = Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
-  const lines = linesOf(child.stdout);
+  const lines = readLines(child.stdout)[Symbol.asyncIterator]();
   return {
     says: async () => (await lines.next()).value ?? undefined,
     goOn() {
@@ -55,17 +56,6 @@ function start(action: "add" | "replace", cidr: string, ...stages: readonly Stag
       await child.exited;
     },
   };
-}
-
-async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of stream) {
-    text += decoder.decode(chunk, { stream: true });
-    const lines = text.split("\n");
-    text = lines.pop() ?? "";
-    yield* lines;
-  }
 }
 
 async function run(action: "add" | "replace", cidr: string): Promise<string | undefined> {

@@ -8,7 +8,7 @@ import type { Fate } from "../support/fault-proxy.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { failureOf } from "../support/failure-of.ts";
-import { ask, commit } from "./steps.ts";
+import { ask, commit, readEndpoint } from "./steps.ts";
 
 const WEB: ResourceRef = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" };
 const OWNER = "cni.netplug.io/containerID";
@@ -21,11 +21,7 @@ beforeEach(async () => {
   await pods.create("web");
 });
 
-async function read(): Promise<Stored<WorkloadEndpoint>> {
-  const stored = await ask(datastore, { type: "get", ref: WEB });
-  if (stored === undefined) throw new Error("no endpoint");
-  return stored as Stored<WorkloadEndpoint>;
-}
+const read = async (): Promise<Stored<WorkloadEndpoint>> => await readEndpoint(datastore, WEB);
 
 function record({ value, revision }: Stored<WorkloadEndpoint>, containerID: string, ...ipNetworks: readonly string[]): Write {
   return { op: "update", resource: { ...value, spec: { ...value.spec, containerID, ipNetworks } }, revision };

@@ -1,7 +1,8 @@
 /** For tests: what is done with a datastore again and again. */
 
 import type { Block } from "../../src/api/ipam-block.ts";
-import type { Datastore, Query, Revision, Stored } from "../../src/datastore/datastore.ts";
+import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
+import type { Datastore, Query, ResourceRef, Revision, Stored } from "../../src/datastore/datastore.ts";
 import { toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { makePool } from "./resources.ts";
 
@@ -22,6 +23,13 @@ export async function readBlock(datastore: Datastore, block: Block): Promise<Sto
   const stored = await ask(datastore, { type: "block", ref: block });
   if (stored === undefined) throw new Error(`no block ${toPrefixText(block.cidr)} of ${block.node}`);
   return stored;
+}
+
+/** Reads an endpoint that must be there. */
+export async function readEndpoint(datastore: Datastore, ref: ResourceRef): Promise<Stored<WorkloadEndpoint>> {
+  const stored = await ask(datastore, { type: "get", ref });
+  if (stored === undefined) throw new Error(`no endpoint ${ref.name}`);
+  return stored as Stored<WorkloadEndpoint>; // the type of the query does not say the kind
 }
 
 /** Commits a pool of this name, which may conflict. */

@@ -14,11 +14,10 @@ import { share } from "../support/share.ts";
 import { IMPATIENT, inGivenOrder, openEtcd, testFiles } from "./open-etcd.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { create, namesIn, use } from "./steps.ts";
-import { AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
+import { AS_NETPLUG, AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
 import { startWatch } from "./watch-events.ts";
 
 const QUICK = { quick: true };
-const AS_NETPLUG = { username: "netplug", password: PASSWORD };
 
 const server = share(() => startEtcd(QUICK), switchUsersOn);
 beforeEach(() => server.ctl(["del", "--prefix", "/netplug/"], AS_ROOT));

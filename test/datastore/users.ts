@@ -5,6 +5,9 @@ import type { EtcdServer } from "../support/etcd.ts";
 /** Of every user. */
 export const PASSWORD = "s3cret-of-netplug";
 
+/** What a config has to be let in as `netplug`. */
+export const AS_NETPLUG = { username: "netplug", password: PASSWORD };
+
 /** What `etcdctl` needs to be root by password. */
 export const AS_ROOT = ["--user=root", `--password=${PASSWORD}`] as const;
 
