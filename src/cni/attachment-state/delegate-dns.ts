@@ -13,10 +13,9 @@ export function noteDns(call: LocalCall, dns: CniResult["dns"]): void {
 
 /** The delegate's DNS settings; undefined: it gave none, or the file got lost. */
 export function notedDns(call: LocalCall): CniResult["dns"] {
-  let dns: unknown;
-  tolerate(call, () => {
+  const dns = tolerate(call, () => {
     const text = readNodeFile(call, "dns");
-    dns = text === undefined ? undefined : parseJson(text);
+    return text === undefined ? undefined : parseJson(text);
   });
   return isJsonObject(dns) ? dns : undefined;
 }

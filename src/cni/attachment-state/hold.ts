@@ -121,10 +121,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
     throw new NetplugError("tryAgainLater", `add interface ${quote(ifName)} of container ${quote(containerID)}: ${what}`);
   };
   const failAsTaken = (where = ""): never => fail(`a newer ADD has it in ${quote(where)}`);
-  let there: HoldNote | undefined;
-  tolerate(call, () => {
-    there = readHold(call, environment);
-  });
+  const there = tolerate(call, () => readHold(call, environment));
   if (there !== undefined && isNewer(call, there)) failAsTaken(there.path);
   take();
   let isDone = false;

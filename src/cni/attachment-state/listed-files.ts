@@ -6,10 +6,7 @@ import { tolerate, folderOf, SEPARATOR, UNFINISHED } from "./node-files.ts";
 
 /** The attachments of every network that have a hold, which outlives its ADD. */
 export function listHeld(call: LocalCall): readonly AttachmentId[] {
-  let names: readonly string[] = [];
-  tolerate(call, () => {
-    names = call.host.files.list(folderOf(call, "attached")) ?? [];
-  });
+  const names = tolerate(call, () => call.host.files.list(folderOf(call, "attached"))) ?? [];
   return names.map(toAttachmentId).filter((id) => id !== undefined);
 }
 

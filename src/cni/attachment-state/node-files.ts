@@ -21,12 +21,13 @@ export const UNFINISHED = /\.(\d+)\.\d+\.tmp$/;
 /** Longest name of a file. The kernel's limit is 255, and the temporary name is longer. */
 const NAME_LENGTH_MAX = 230;
 
-/** Does what no call may fail for: a failure is only logged. */
-export function tolerate(call: LocalCall, work: () => void): void {
+/** Does what no call may fail for. @returns undefined after a failure, which is only logged */
+export function tolerate<T>(call: LocalCall, work: () => T): T | undefined {
   try {
-    work();
+    return work();
   } catch (thrown) {
     call.log.warning("cannot read or write a note about the attachment on this node", { reason: messageOf(thrown) });
+    return undefined;
   }
 }
 

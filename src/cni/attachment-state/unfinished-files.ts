@@ -30,14 +30,11 @@ export function removeUnfinishedOfNode(call: LocalCall): void {
  */
 function removeIn(call: LocalCall, folder: string, isOurs: (name: string) => boolean): void {
   const { files } = call.host;
-  let names: readonly string[] = [];
-  tolerate(call, () => {
-    names = files.list(folder) ?? [];
-  });
+  const names = tolerate(call, () => files.list(folder)) ?? [];
   for (const name of names) {
     const unfinished = UNFINISHED.exec(name);
     if (unfinished === null || !isOurs(name.slice(0, unfinished.index)) || files.exists(`/proc/${unfinished[1]}`)) continue;
     // One that cannot be removed must not stop the removal of the others.
-    tolerate(call, () => void files.remove(`${folder}/${name}`));
+    tolerate(call, () => files.remove(`${folder}/${name}`));
   }
 }

@@ -97,7 +97,7 @@ function endStaleHolds(collection: Collection, kind: NodeFile): void {
   for (const name of files.list(folder) ?? []) {
     const attachment = fromFileName(call, name);
     // One that cannot be removed must not stop the removal of the others.
-    if (attachment !== undefined && isStale(collection, attachment)) tolerate(call, () => void files.remove(`${folder}/${name}`));
+    if (attachment !== undefined && isStale(collection, attachment)) tolerate(call, () => files.remove(`${folder}/${name}`));
   }
 }
 

@@ -41,11 +41,9 @@ export function watchConcurrentAdds(call: LocalCall): ConcurrentAdds {
   return {
     has(attachment, network = call.config.name) {
       const inNetwork = { ...call, config: { ...call.config, name: network } };
-      let isConcurrent = false;
-      tolerate(call, () => {
-        // The second look is for an ADD that has ended after the first.
-        isConcurrent = isOfRunningAdd(readHold(inNetwork, attachment)) || isOfRunningAdd(readHold(inNetwork, attachment));
-      });
+      const look = (): boolean => isOfRunningAdd(readHold(inNetwork, attachment));
+      // The second look is for an ADD that has ended after the first.
+      const isConcurrent = tolerate(call, () => look() || look()) ?? false;
       const key = `${network} ${attachmentKeyOf(attachment)}`;
       if (isConcurrent && !logged.has(key)) {
         const { containerID, ifName } = attachment;

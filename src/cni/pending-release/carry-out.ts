@@ -31,11 +31,7 @@ interface EndedAttachment extends Attachment, Pick<PendingRelease, "addresses" |
 
 /** Whether there are pending releases that can be carried out now. */
 export function hasPending(call: LocalCall): boolean {
-  let isAny = false;
-  tolerate(call, () => {
-    isAny = listPending(call).length > 0;
-  });
-  return isAny;
+  return tolerate(call, () => listPending(call).length > 0) ?? false;
 }
 
 /**

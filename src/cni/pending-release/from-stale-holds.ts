@@ -50,11 +50,8 @@ export function noteStaleHolds(call: LocalCall, looks: keyof typeof LOOKS): void
  * @param besides how many do not count
  */
 export function isAnyPending(call: LocalCall, { besides }: { readonly besides: number }): boolean {
-  let isThere = false;
-  tolerate(call, () => {
-    isThere = (call.host.files.list(folderOf(call, "unreleased")) ?? []).length > besides;
-  });
-  return isThere;
+  const names = tolerate(call, () => call.host.files.list(folderOf(call, "unreleased"))) ?? [];
+  return names.length > besides;
 }
 
 function listStale(call: LocalCall, looks: number): readonly Stale[] {

@@ -33,11 +33,7 @@ export interface PendingOfDel {
  * @returns undefined where no ADD has the attachment
  */
 export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
-  let isHeld = false;
-  tolerate(call, () => {
-    isHeld = hasNodeFile(call, "attached");
-  });
-  if (!isHeld) return undefined;
+  if (tolerate(call, () => hasNodeFile(call, "attached")) !== true) return undefined;
   let until: number | undefined;
   return {
     write({ path, id, plugin, isOver }) {

@@ -47,11 +47,7 @@ export function openNodeQueue(call: Call, queue: QueuedRequests): NodeQueue {
 
 /** False also when it cannot be told. */
 function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
-  let isThere = false;
-  tolerate(call, () => {
-    isThere = readHold(callOf(call, owner), owner) !== undefined;
-  });
-  return isThere;
+  return tolerate(call, () => readHold(callOf(call, owner), owner)) !== undefined;
 }
 
 /**
