@@ -74,7 +74,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
     const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });
     answer(await carryOut(begun, undo));
   });
-  hold.noteEnd();
+  hold.noteSuccess();
 }
 
 /** What an ADD knows, and has open, when it begins to change something. */
@@ -157,7 +157,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, s
   const queueRequest = (): AddressRequest | undefined => {
     const wanted = keptLink === undefined ? requestOfFirst(request, facts) : undefined;
     // Whoever has the turn may send it in its own commit.
-    if (wanted !== undefined) state.isUndoable = hold.isSent = true;
+    if (wanted !== undefined) state.isUndoable = hold.isCommitUnderWay = true;
     return wanted;
   };
   const defects = new Set<string>();
@@ -182,7 +182,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, s
     ),
   );
   const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
-  hold.isSent = false;
+  hold.isCommitUnderWay = false;
   if (state.isUndoable || planned.isKept || !("ipam" in request)) return planned;
   const { renew } = await import("./renew.ts");
   if (await renew(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;

@@ -128,7 +128,7 @@ async function whileWanted(call: Call, { netns, hold, pending }: Holding, { give
       },
       onOutcome: hold.onOutcome,
     });
-    hold.isSent = false;
+    hold.isCommitUnderWay = false;
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isOver()) hold.requireHeld();
     isUnanswered = given.areNew;
@@ -139,12 +139,12 @@ async function whileWanted(call: Call, { netns, hold, pending }: Holding, { give
       const released = await settle(() => withdrawAttachment(withUndoDeadline(call), hold));
       // Also so that it does not run again: it would find the addresses allocated, and give them.
       if (!released.ok) throw new UndoFailed(thrown, [new Error(`release addresses: ${messageOf(released.error)}`)]);
-    } else if (isCommitted || hold.isSent) pending?.leave();
+    } else if (isCommitted || hold.isCommitUnderWay) pending?.leave();
     else pending?.drop();
     throw thrown;
   }
   // What the runtime was told of is not taken back, whatever fails now.
-  hold.noteEnd();
+  hold.noteSuccess();
   pending?.drop();
 }
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
 import type { LocalCall } from "../call.ts";
-import { endHold, type Hold, type HoldState, holdAttachment, readHold } from "./hold.ts";
+import { endHold, type Hold, type HoldState, holdAttachment } from "./hold.ts";
+import { readHold } from "./hold-note.ts";
 
 const PATH = "/run/netns/a";
 const FILE = "/run/netplug/attached/net@c1@eth0";
@@ -99,16 +100,16 @@ test("the end of an ADD is noted, the last one last, and never where a DEL has e
     takenAt: 5_000,
     processId: 7,
     callerId: 6,
-    endedAt: NaN,
+    succeededAt: NaN,
     isOver: false,
   });
   for (const now of [21_000, 22_000]) {
     world.now = now;
-    held.noteEnd();
-    expect(readHold(world.call, world.call.environment)?.endedAt).toBe(now);
+    held.noteSuccess();
+    expect(readHold(world.call, world.call.environment)?.succeededAt).toBe(now);
   }
   endHold(world.call);
-  held.noteEnd();
+  held.noteSuccess();
   expect(world.files[FILE]).toBeUndefined();
 });
 
@@ -117,9 +118,9 @@ test("a repeated ADD that fails hides no success from a GC", () => {
   const first = hold(world);
   const repeated = hold(world);
   world.now = 21_000;
-  first.noteEnd();
+  first.noteSuccess();
   repeated[Symbol.dispose]();
-  expect(readHold(world.call, world.call.environment)).toMatchObject({ endedAt: 21_000, isOver: true });
+  expect(readHold(world.call, world.call.environment)).toMatchObject({ succeededAt: 21_000, isOver: true });
 });
 
 describe("a call that is late, because another ADD took hold after its process began at 10 000 ms,", () => {

@@ -13,41 +13,19 @@
  * ```
  */
 
-import type { Attachment } from "../../ipam/request.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
-import { requireNetns, openNetnsIfThere } from "../link/pod-netns.ts";
-import { appendToNodeFile, tolerate, END_OF_PART, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
-
-/** The kernel gives a process's start to 10 ms. No runtime repeats an ADD within 20 ms. */
-const START_MARGIN_MS = 20;
+import { requireNetns } from "../link/pod-netns.ts";
+import { type HoldNote, isNewer, readHold, writeHold } from "./hold-note.ts";
+import { appendToNodeFile, removeNodeFile, tolerate } from "./node-files.ts";
 
 /**
  * What became of an attachment: `held` by this ADD or another in its namespace, `ended` by a DEL, or `taken` by an ADD in another
  * namespace.
  */
 export type HoldState = "held" | "ended" | "taken" | "unknown";
-
-/** What the file of an attachment says while an ADD holds it, and until a DEL. */
-export interface HoldNote {
-  /** Path of the network namespace; "": none is named. */
-  readonly path: string;
-  /** Identity of that namespace; "": it was not opened. */
-  readonly id: string;
-  readonly plugin: string | undefined;
-  /** Milliseconds since the machine was started. */
-  readonly takenAt: number;
-  /** Number of the ADD's process; NaN: an older version noted none. */
-  readonly processId: number;
-  /** Number of the process that called it. */
-  readonly callerId: number;
-  /** When an ADD last noted its success here, the one that took it or an earlier one, on the clock of `takenAt`; NaN: none has. */
-  readonly endedAt: number;
-  /** Whether an ADD noted its end here, whatever it was: then nothing that it has sent is on its way. */
-  readonly isOver: boolean;
-}
 
 /**
  * An ADD's hold of its attachment. It outlives the ADD: a DEL ends it. Disposing of it notes that the ADD is over, for that DEL, unless a commit
@@ -73,12 +51,12 @@ export interface Hold extends Disposable {
    */
   renew(): void;
   /** Notes that this ADD has succeeded: for a GC that began before. Never makes a file that a DEL has removed. */
-  noteEnd(): void;
+  noteSuccess(): void;
   /**
    * Whether a commit was sent, by this ADD or one before it, of which no outcome is known: it may arrive after this process has given up, or was
    * killed.
    */
-  isSent: boolean;
+  isCommitUnderWay: boolean;
   /** For `transact()`: {@link requireHeld}, and a commit is sent. */
   readonly beforeCommit: () => void;
   /** For `transact()`. Only one that is applied, and changes the same blocks, says that an earlier one whose reply was lost is refused. */
@@ -93,104 +71,76 @@ export interface Hold extends Disposable {
  */
 export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold {
   const { environment, host, plugin } = call;
-  const own = { path: netns?.path ?? environment.netns ?? "", id: netns?.id ?? "", plugin };
+  const { processId, callerId } = host;
+  const own = { path: netns?.path ?? environment.netns ?? "", id: netns?.id ?? "", plugin, processId, callerId };
   /** Undefined: not written. */
   let takenAt: number | undefined;
-  const { processId, callerId } = host;
   const take = (): void =>
     tolerate(call, () => {
       const now = host.sinceBoot();
-      writeHold(call, { ...own, takenAt: now, processId, callerId });
+      writeHold(call, { ...own, takenAt: now });
       takenAt = now;
     });
-  /** @returns the state, and what the file says */
-  const look = (): readonly [state: HoldState, there?: HoldNote] => {
-    if (takenAt === undefined) return ["unknown"];
-    let there: HoldNote | undefined;
+  const look = (): { readonly state: HoldState; readonly note?: HoldNote } => {
+    if (takenAt === undefined) return { state: "unknown" };
     try {
-      there = readHold(call, environment);
+      const note = readHold(call, environment);
+      if (note === undefined) return { state: "ended" };
+      const isOwn = note.path === own.path && note.id === own.id && note.plugin === plugin;
+      return { state: isOwn ? "held" : "taken", note };
     } catch {
-      return ["unknown"];
+      return { state: "unknown" };
     }
-    if (there === undefined) return ["ended"];
-    const isOwn = there.path === own.path && there.id === own.id && there.plugin === plugin;
-    return [isOwn ? "held" : "taken", there];
   };
-  const fail = (what: string): never => {
-    const { ifName, containerID } = environment;
-    throw new NetplugError("tryAgainLater", `add interface ${quote(ifName)} of container ${quote(containerID)}: ${what}`);
-  };
-  const failAsTaken = (where = ""): never => fail(`a newer ADD has it in ${quote(where)}`);
-  const there = tolerate(call, () => readHold(call, environment));
-  if (there !== undefined && isNewer(call, there)) failAsTaken(there.path);
+  const earlier = tolerate(call, () => readHold(call, environment));
+  if (earlier !== undefined && isNewer(call, earlier)) throw toTaken(call, earlier);
   take();
-  let isDone = false;
-  let wasSent = false;
+  let hasSucceeded = false;
+  let wasUnderWay = false;
   const hold: Hold = {
-    isSent: false,
+    isCommitUnderWay: false,
     beforeCommit() {
       hold.requireHeld();
-      wasSent = hold.isSent;
-      hold.isSent = true;
+      wasUnderWay = hold.isCommitUnderWay;
+      hold.isCommitUnderWay = true;
     },
     onOutcome(isApplied) {
-      hold.isSent = wasSent && !isApplied;
+      hold.isCommitUnderWay = wasUnderWay && !isApplied;
     },
-    state: () => look()[0],
+    state: () => look().state,
     isSuperseded() {
-      const [state, there] = look();
-      return state === "held" && plugin !== "netplug" && (there?.takenAt !== takenAt || there?.processId !== processId);
+      const { state, note } = look();
+      return state === "held" && plugin !== "netplug" && (note?.takenAt !== takenAt || note?.processId !== processId);
     },
     requireHeld() {
       if (netns !== undefined) requireNetns(host.kernel, netns);
-      const [state, there] = look();
-      if (state === "ended") fail("a DEL or GC has ended it meanwhile");
-      if (state === "taken") failAsTaken(there?.path);
+      const { state, note } = look();
+      if (state === "ended") throw toLost(call, "a DEL or GC has ended it meanwhile");
+      if (state === "taken") throw toTaken(call, note);
     },
     renew() {
-      const [state, there] = look();
-      if (state === "taken") failAsTaken(there?.path);
+      const { state, note } = look();
+      if (state === "taken") throw toTaken(call, note);
       take();
     },
-    noteEnd() {
-      isDone = true;
+    noteSuccess() {
+      hasSucceeded = true;
       tolerate(call, () => appendToNodeFile(call, "attached", host.sinceBoot()));
     },
     [Symbol.dispose]() {
-      if (!isDone && !hold.isSent && look()[0] === "held") tolerate(call, () => appendToNodeFile(call, "attached", "failed"));
+      if (hasSucceeded || hold.isCommitUnderWay || look().state !== "held") return;
+      tolerate(call, () => appendToNodeFile(call, "attached", "failed"));
     },
   };
   return hold;
 }
 
-/**
- * Whether an ADD in another namespace took the attachment after this process began. Then the runtime has given up this call, which was
- * stopped, or waited for a processor.
- */
-function isNewer(call: LocalCall, there: HoldNote): boolean {
-  try {
-    return isElsewhere(call, there) && isYounger(call, there);
-  } catch {
-    return false;
-  }
+function toTaken(call: LocalCall, note: HoldNote | undefined): NetplugError {
+  return toLost(call, `a newer ADD has it in ${quote(note?.path ?? "")}`);
 }
 
-/** Whether the hold began after this process. A time in the future is of an earlier boot, in a folder that was not cleared. */
-function isYounger({ host }: LocalCall, { takenAt }: HoldNote): boolean {
-  const start = host.processStartSinceBoot();
-  return start !== undefined && takenAt > start + START_MARGIN_MS && takenAt <= host.sinceBoot();
-}
-
-/**
- * Whether the attachment is held in another namespace than this call's. Two paths may name one namespace; a call for addresses alone may
- * name none.
- */
-function isElsewhere({ environment: { netns: path }, host: { kernel } }: LocalCall, { path: place, id }: HoldNote): boolean {
-  if (place === path) return false;
-  using holding = openNetnsIfThere(kernel, place);
-  if (holding?.id !== id && id !== "") return false;
-  using own = path === undefined ? undefined : openNetnsIfThere(kernel, path);
-  return own === undefined || own.id !== id;
+function toLost({ environment: { ifName, containerID } }: LocalCall, reason: string): NetplugError {
+  return new NetplugError("tryAgainLater", `add interface ${quote(ifName)} of container ${quote(containerID)}: ${reason}`);
 }
 
 /** What a DEL has ended. */
@@ -228,18 +178,4 @@ export function endHold(call: LocalCall, beforeEnd?: (hold: HoldNote) => void): 
       }
     },
   };
-}
-
-/** @returns undefined when nobody has it @throws NetplugError ioFailure */
-export function readHold(call: LocalCall, attachment: Attachment): HoldNote | undefined {
-  const text = readNodeFile(call, "attached", attachment);
-  if (text === undefined) return undefined;
-  const [path = "", id = "", plugin, ...numbers] = text.split(END_OF_PART);
-  const [takenAt = NaN, processId = NaN, callerId = NaN, ...ends] = numbers.map(Number);
-  return { path, id, plugin, takenAt, processId, callerId, endedAt: ends.findLast(Number.isFinite) ?? NaN, isOver: ends.length > 0 };
-}
-
-/** @throws NetplugError ioFailure */
-function writeHold(call: LocalCall, { path, id, plugin, takenAt, processId, callerId }: Omit<HoldNote, "endedAt" | "isOver">): void {
-  writeNodeFile(call, "attached", [path, id, plugin, takenAt, processId, callerId].join(END_OF_PART));
 }

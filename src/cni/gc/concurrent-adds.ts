@@ -2,7 +2,7 @@
  * ADDs that run beside a GC. CNI forbids them, but runtimes make them: the attachment is not in the list of valid ones yet. It is recognised by
  * its hold, which an ADD takes before it does anything. But a hold outlives its ADD, so it counts only while the ADD may run:
  *
- * - it was taken, or its ADD has ended, since this process began (the list is older than the process); or
+ * - it was taken, or its ADD has succeeded, since this process began (the list is older than the process); or
  * - the process that took it still runs, and began before the hold was taken, but no longer before it than an ADD can take; and its caller runs,
  *   too: an ADD that outlives its runtime is late, and nobody would call DEL for what it gets. So another process that has the same number by
  *   now, or has it in another PID namespace, is hardly ever mistaken for it, and never for longer than an ADD can take.
@@ -11,7 +11,7 @@
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import { parseProcessStat } from "../../linux/process-start.ts";
-import { type HoldNote, readHold } from "../attachment-state/hold.ts";
+import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
 import type { LocalCall } from "../call.ts";
 
@@ -36,7 +36,7 @@ export function watchConcurrentAdds(call: LocalCall): ConcurrentAdds {
   const estimated = now - (host.clock.monotonic() - host.processStart());
   const begunAtLatest = Math.min(Math.max(begun, estimated), begun + START_STEP_MS);
   const isOfRunningAdd = (hold: HoldNote | undefined): boolean =>
-    hold !== undefined && isCurrent(call, hold) && (hold.takenAt >= begun || hold.endedAt > begunAtLatest || isRunning(call, hold));
+    hold !== undefined && isCurrent(call, hold) && (hold.takenAt >= begun || hold.succeededAt > begunAtLatest || isRunning(call, hold));
   const logged = new Set<string>();
   return {
     has(attachment, network = call.config.name) {

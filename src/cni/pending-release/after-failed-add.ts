@@ -16,7 +16,7 @@ import { NOTHING, writePending } from "./pending-file.ts";
 export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promise<void>): Promise<void> {
   if (hold.state() === "unknown")
     throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
-  const isLate = hold.isSent && hasOwnIpam(call);
+  const isLate = hold.isCommitUnderWay && hasOwnIpam(call);
   const isThere = hasNodeFile(call, "unreleased");
   const until = isLate ? call.host.clock.now() + LONGEST_ADD_MS : 0;
   if (!isThere) writePending(call, { ...NOTHING, until, addresses: [], pod: call.args.pod });

@@ -16,7 +16,7 @@ export async function cancelPending(call: LocalCall, hold: Hold, writeOwn?: () =
   // What an earlier ADD has sent is looked for after this one, unless this one's own commit changes the same blocks.
   tolerate(call, () => {
     const pending = readPending(call, call.environment);
-    if (pending !== undefined && mayArrive(call, pending.until)) hold.isSent = true;
+    if (pending !== undefined && mayArrive(call, pending.until)) hold.isCommitUnderWay = true;
   });
   let isReplaced = false;
   tolerate(call, () => {

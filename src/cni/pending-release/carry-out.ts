@@ -6,7 +6,7 @@ import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { randomInteger } from "../../lib/random.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
-import { readHold } from "../attachment-state/hold.ts";
+import { readHold } from "../attachment-state/hold-note.ts";
 import { fromFileName } from "../attachment-state/listed-files.ts";
 import { tolerate, folderOf, removeNodeFile } from "../attachment-state/node-files.ts";
 import type { Call, LocalCall } from "../call.ts";

@@ -9,7 +9,7 @@ import { randomInteger } from "../../lib/random.ts";
 import type { LocalCall } from "../call.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
-import { type HoldNote, readHold } from "../attachment-state/hold.ts";
+import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
 import { listHeld } from "../attachment-state/listed-files.ts";
 import { tolerate, folderOf, hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
 import { removeUnfinished, removeUnfinishedOfNode } from "../attachment-state/unfinished-files.ts";

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../../test/support/fake-clock.ts";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import type { Hold, HoldNote, HoldState } from "../attachment-state/hold.ts";
+import type { Hold, HoldState } from "../attachment-state/hold.ts";
+import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { unlessTaken } from "./after-failed-add.ts";
 import { claimPending } from "./claim.ts";
 import { preparePendingOfAdd } from "./while-adding.ts";
@@ -148,16 +149,16 @@ test("what undoes a step leaves an earlier note as it is where others hold the l
   expect(world.files[FILE]).toBe("/run/netns/b\n0\n2\n");
 });
 
-test.each<[what: string, text: string | null, isSent: boolean]>([
+test.each<[what: string, text: string | null, isCommitUnderWay: boolean]>([
   ["whose minute is over", "\n0\n\n", false],
   ["in whose minute something may arrive", `\n${fakeClock().now() + 1}\n\n`, true],
   ["that cannot be read", null, false],
-])("an ADD that cancels a pending release %s counts what was sent before as its own: %p", async (_what, text, isSent) => {
+])("an ADD that cancels a pending release %s counts what was sent before as its own: %p", async (_what, text, isCommitUnderWay) => {
   const world = createLocalWorld();
   world.files[FILE] = text;
-  const hold = { ...inState("held"), isSent: false };
+  const hold = { ...inState("held"), isCommitUnderWay: false };
   await claimPending(world.call, hold);
-  expect([world.files, hold.isSent]).toEqual([{}, isSent]);
+  expect([world.files, hold.isCommitUnderWay]).toEqual([{}, isCommitUnderWay]);
 });
 
 test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | undefined]>([

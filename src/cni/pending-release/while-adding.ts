@@ -29,6 +29,6 @@ export function preparePendingOfAdd(call: LocalCall, { path, id }: Netns, hold: 
   return {
     write: () => write(clock.now() + LONGEST_ADD_MS),
     drop: () => ifOwn(() => removeNodeFile(call, "unreleased")),
-    leave: () => ifOwn(() => write(hold.isSent ? clock.now() + LONGEST_ADD_MS : 0)),
+    leave: () => ifOwn(() => write(hold.isCommitUnderWay ? clock.now() + LONGEST_ADD_MS : 0)),
   };
 }

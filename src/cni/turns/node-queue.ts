@@ -9,7 +9,7 @@ import type { AllocationOwner } from "../../api/ipam-block.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
 import type { QueuedRequest, QueuedRequests } from "../../linux/turns/queued-requests.ts";
-import { readHold } from "../attachment-state/hold.ts";
+import { readHold } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { NOTHING, writePending } from "../pending-release/pending-file.ts";
