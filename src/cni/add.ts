@@ -25,7 +25,7 @@ import { LinkWork, whileHeld } from "./link-work.ts";
 import { isPodLookedUp, type KubernetesFacts } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import type { CniResult } from "./protocol/result.ts";
-import { claimPending } from "./pending-release/claim.ts";
+import { cancelPending } from "./pending-release/cancel.ts";
 import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { inOrder } from "./undo-in-order.ts";
 import { withdrawAttachment } from "./withdraw/withdraw.ts";
@@ -50,7 +50,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
   // Before anything is read: from now on nobody releases the attachment's addresses.
   using hold = holdAttachment(call, netns);
-  await claimPending(call, hold);
+  await cancelPending(call, hold);
   const asked = await askKubernetes(call);
   const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...loadPrefetch(call)]);
   // Awaited further down: the datastore answers while the kernel is asked.
@@ -58,7 +58,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const hasWaited = (await lockPodNetns(call, netns)) === "waited";
   if (hasWaited) {
     hold.renew();
-    await claimPending(call, hold);
+    await cancelPending(call, hold);
   }
   const latest = hasWaited ? read() : reading;
   using sockets = ledger.time("kernel", () => openLinkSockets(host.kernel, netns, linkNamesOf(call)));

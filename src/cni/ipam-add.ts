@@ -17,7 +17,7 @@ import { type Call, withUndoDeadline } from "./call.ts";
 import { settle } from "./failures.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { openNetnsIfThere } from "./link/pod-netns.ts";
-import { claimPending } from "./pending-release/claim.ts";
+import { cancelPending } from "./pending-release/cancel.ts";
 import { type PendingOfAdd, preparePendingOfAdd } from "./pending-release/while-adding.ts";
 import { isNodeLookedUp, isPodLookedUp } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
@@ -37,7 +37,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   using netns = openNetnsIfThere(call.host.kernel, call.environment.netns ?? "");
   const hold = holdAttachment(call, netns);
   const pending = netns === undefined ? undefined : preparePendingOfAdd(call, netns, hold);
-  await claimPending(call, hold, pending?.write);
+  await cancelPending(call, hold, pending?.write);
   await whileWanted(
     call,
     { netns, hold, pending },

@@ -5,7 +5,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import { hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
 import { hasOwnIpam, type LocalCall } from "../call.ts";
-import { waitForPendingLock } from "./cancel.ts";
+import { waitForPendingLock } from "./lock.ts";
 import { NOTHING, writePending } from "./pending-file.ts";
 
 /**

@@ -15,7 +15,7 @@ import { listLinksOf } from "../link/leftover-links.ts";
 import { settleBatch } from "../withdraw/settle-batch.ts";
 import { withdrawElsewhere } from "../withdraw/withdraw-elsewhere.ts";
 import { ATTACHMENTS_PER_COMMIT, attachmentOf, withdrawBatch } from "../withdraw/withdraw-many.ts";
-import { pendingLockOf } from "./cancel.ts";
+import { pendingLockOf } from "./lock.ts";
 import { mayArrive, type PendingRelease, readPending } from "./pending-file.ts";
 
 /** The most pending releases that one DEL carries out. */

@@ -4,13 +4,13 @@
  *
  * ```
  *   a call writes it ──▶ pending ──┬── its writer has released everything itself ──▶ removed
- *                                  ├── an ADD has taken hold: claim.ts ────────────▶ cancelled
+ *                                  ├── an ADD has taken hold: cancel.ts ───────────▶ cancelled
  *                                  └── what it waits for is gone, and nobody holds the attachment: carry-out.ts ──▶ released
  *                                      (it stays pending after a failure, and until nothing may arrive that an ADD had sent)
  * ```
  *
  * Who releases writes the file, then looks who holds the attachment (`../attachment-state/hold.ts`); an ADD takes hold, then looks for the file.
- * So one of the two sees the other, and a lock (`cancel.ts`) lets only one go on.
+ * So one of the two sees the other, and a lock (`lock.ts`) lets only one go on.
  */
 
 import type { PodIdentity } from "../../endpoint/names.ts";

@@ -5,7 +5,7 @@ import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Hold, HoldState } from "../attachment-state/hold.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { unlessTaken } from "./after-failed-add.ts";
-import { claimPending } from "./claim.ts";
+import { cancelPending } from "./cancel.ts";
 import { preparePendingOfAdd } from "./while-adding.ts";
 import { type PendingOfDel, preparePendingOfDel } from "./while-deleting.ts";
 
@@ -157,7 +157,7 @@ test.each<[what: string, text: string | null, isCommitUnderWay: boolean]>([
   const world = createLocalWorld();
   world.files[FILE] = text;
   const hold = { ...inState("held"), isCommitUnderWay: false };
-  await claimPending(world.call, hold);
+  await cancelPending(world.call, hold);
   expect([world.files, hold.isCommitUnderWay]).toEqual([{}, isCommitUnderWay]);
 });
 
@@ -170,7 +170,7 @@ test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | u
   const removed: string[] = [];
   const { remove } = world.call.host.files;
   Object.assign(world.call.host.files, { remove: (path: string) => (removed.push(path), remove(path)) });
-  await claimPending(world.call, inState("held"), () => writeOwn(world));
+  await cancelPending(world.call, inState("held"), () => writeOwn(world));
   expect(world.files).toEqual(left === undefined ? {} : { [FILE]: left });
   expect(removed).toEqual(left === undefined ? [FILE] : []);
 });
@@ -178,11 +178,11 @@ test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | u
 test("an ADD cancels a pending release, unless it is being carried out", async () => {
   const world = createLocalWorld();
   world.files[FILE] = "\n0\n\n";
-  await claimPending(world.call, inState("held"));
+  await cancelPending(world.call, inState("held"));
   expect(world.files).toEqual({});
   lockedBy(true)(world);
-  await claimPending(world.call, inState("held"));
+  await cancelPending(world.call, inState("held"));
   world.files[FILE] = "\n0\n\n";
-  await expect(claimPending(world.call, inState("held"))).rejects.toThrow("the addresses of an earlier call are being released");
+  await expect(cancelPending(world.call, inState("held"))).rejects.toThrow("the addresses of an earlier call are being released");
   expect(world.files[FILE]).toBe("\n0\n\n");
 });

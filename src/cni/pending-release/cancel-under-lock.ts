@@ -1,0 +1,20 @@
+/** Cancelling a pending release that is there. Loaded only then. */
+
+import type { Hold } from "../attachment-state/hold.ts";
+import { removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
+import type { LocalCall } from "../call.ts";
+import { waitForPendingLock } from "./lock.ts";
+import { mayArrive, readPending } from "./pending-file.ts";
+
+/** @see cancelPending */
+export async function cancelUnderLock(call: LocalCall, hold: Hold, writeOwn?: () => void): Promise<void> {
+  using _lock = await waitForPendingLock(call);
+  // What an earlier ADD has sent is looked for after this one, unless this one's own commit changes the same blocks.
+  const pending = tolerate(call, () => readPending(call, call.environment));
+  if (pending !== undefined && mayArrive(call, pending.until)) hold.isCommitUnderWay = true;
+  const isReplaced = tolerate(call, () => {
+    writeOwn?.();
+    return writeOwn !== undefined;
+  });
+  if (isReplaced !== true) removeNodeFile(call, "unreleased");
+}
