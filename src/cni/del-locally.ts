@@ -2,7 +2,7 @@
 
 import { endHold } from "./attachment-state/hold.ts";
 import { hasOwnIpam, type LocalCall } from "./call.ts";
-import { beginLinkRemoval, isNoted, lockPodNetns, releaseFromDelegate } from "./del.ts";
+import { beginLinkRemoval, isNotedAhead, lockPodNetns, releaseFromDelegate } from "./del-on-host.ts";
 import { settle, throwFirstFailure } from "./failures.ts";
 import { notePending } from "./pending-release/after-failed-del.ts";
 import { preparePendingOfDel } from "./pending-release/while-deleting.ts";
@@ -15,13 +15,13 @@ import { preparePendingOfDel } from "./pending-release/while-deleting.ts";
  */
 export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
   using _locked = await lockPodNetns(call);
-  const own = isNoted(call) ? preparePendingOfDel(call) : undefined;
-  const ended = endHold(call, own?.write);
+  const pending = isNotedAhead(call) ? preparePendingOfDel(call) : undefined;
+  const ended = endHold(call, pending?.write);
   if (ended.isTaken()) throw fault;
   const removal = beginLinkRemoval(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const link = removal.finish();
-  if (link.ok && hasOwnIpam(call)) notePending(call, ended.plugin, own);
+  if (link.ok && hasOwnIpam(call)) notePending(call, ended.plugin, pending);
   throwFirstFailure([{ ok: false, error: fault }, link, delegate]);
   throw fault;
 }

@@ -21,7 +21,7 @@ import type { PendingOfDel } from "./while-deleting.ts";
  */
 export function leavePending(call: Call, reason: unknown, holder: string | undefined, own?: PendingOfDel): void {
   if (call.isWithoutDamaged === true || !(reason instanceof CorruptBlock)) notePending(call, holder, own);
-  else own?.settle();
+  else own?.drop();
 }
 
 /**

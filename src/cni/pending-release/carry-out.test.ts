@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import { hasPending } from "./carry-out.ts";
+import { isAnyDue } from "./carry-out.ts";
 
 const PATH = "/run/netns/a";
 const FILE = "net@c2@eth0";
@@ -12,7 +12,7 @@ function isDue([path, leftMs, id]: readonly [path: string, leftMs: number, id: s
   world.files["/run/netns"] = "";
   world.files[`/run/netplug/unreleased/${FILE}`] = [path, leftMs === 0 ? 0 : world.clock.now() + leftMs, id].join("\n");
   change(world);
-  return hasPending(world.call);
+  return isAnyDue(world.call);
 }
 
 const holdIn =

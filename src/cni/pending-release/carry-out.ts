@@ -1,4 +1,4 @@
-/** A DEL carries out the pending releases of its network: see the README. Loaded only if the node ever had one. */
+/** A DEL carries out the pending releases of its network. Loaded only if the node has one. */
 
 import type { DelRequest } from "../../endpoint/plan-del.ts";
 import { type RecordQuery, recordQueryOf } from "../../endpoint/record.ts";
@@ -23,74 +23,66 @@ const MAX_RELEASES = 48;
 /** Milliseconds for all of them. */
 const PENDING_MS = 3_000;
 
-/** An attachment that nobody uses any more, and what may be left of it. */
-interface EndedAttachment extends Attachment, Pick<PendingRelease, "addresses" | "pod"> {
+/** A pending release that can be carried out now: nobody uses the attachment any more. */
+interface DueRelease extends Attachment, Pick<PendingRelease, "addresses" | "pod"> {
   /** Whether a later DEL must look again: a commit that was sent before may arrive yet. */
   readonly mayArrive: boolean;
 }
 
 /** Whether there are pending releases that can be carried out now. */
-export function hasPending(call: LocalCall): boolean {
-  return tolerate(call, () => listPending(call).length > 0) ?? false;
+export function isAnyDue(call: LocalCall): boolean {
+  return tolerate(call, () => listDue(call).length > 0) ?? false;
 }
 
 /**
  * Carries out pending releases of the call's network; does nothing while another call does so. Releases that fail, or for which there is no
  * time, stay pending. A failure is only logged, because this DEL has already done its own work.
  */
-export async function releasePending(call: Call): Promise<void> {
+export async function carryOutPending(call: Call): Promise<void> {
   const released = await settle(async () => {
     using lock = await call.host.takeLock(pendingLockOf(call), 0);
-    const pending = lock === undefined ? [] : listPending(call);
-    if (pending.length === 0) return;
-    await collectEnded({ ...call, deadline: call.deadline.within(PENDING_MS) }, pending, (done) => {
-      for (const attachment of done) if (!attachment.mayArrive) removeNodeFile(call, "unreleased", attachment);
-    });
+    const due = lock === undefined ? [] : listDue(call);
+    if (due.length > 0) await releaseDue({ ...call, deadline: call.deadline.within(PENDING_MS) }, due);
   });
   if (!released.ok) call.log.info("cannot release what earlier calls left", { reason: messageOf(released.error) });
 }
 
 /**
- * Removes what the datastore still has of ended attachments, except those whose interface exists: the kernel may be about to remove it with its
- * namespace. Works in batches, so that after a failure the next DEL has less to do. The first batch is one attachment, which even a slow
- * datastore does in time; each further batch is twice as large.
+ * Removes what the datastore still has of the attachments, and the files of those that are done. Leaves those whose interface exists: the kernel
+ * may be about to remove it with its namespace. Works in batches, so that after a failure the next DEL has less to do. The first batch is one
+ * attachment, which even a slow datastore does in time; each further batch is twice as large.
  *
- * @param onCollected gets the attachments of a batch that are done, before the next batch
  * @throws the first failure; once all of a batch have failed, no further batch is tried
  */
-async function collectEnded(
-  call: Call,
-  ended: readonly EndedAttachment[],
-  onCollected: (done: readonly EndedAttachment[]) => void,
-): Promise<void> {
+async function releaseDue(call: Call, due: readonly DueRelease[]): Promise<void> {
   const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
-  const gone = ended.filter((attachment) => !existing.has(attachmentKeyOf(attachment)));
-  const collect = async (batch: readonly EndedAttachment[]): Promise<void> => {
+  const gone = due.filter((attachment) => !existing.has(attachmentKeyOf(attachment)));
+  const release = async (batch: readonly DueRelease[]): Promise<void> => {
     const found = await withdrawBatch(call, new Set(batch.map(attachmentKeyOf)), recordsOf(call, batch));
-    await collectElsewhere(
+    await releaseElsewhere(
       call,
       batch.filter((attachment) => !found.has(attachmentKeyOf(attachment))),
     );
   };
   const steps: Settled[] = [];
   for (let from = 0, count = 1; from < gone.length; from += count, count = Math.min(2 * count, ATTACHMENTS_PER_COMMIT)) {
-    const outcomes = await settleBatch(gone.slice(from, from + count), collect);
+    const outcomes = await settleBatch(gone.slice(from, from + count), release);
     steps.push(...outcomes);
-    onCollected(outcomes.flatMap(({ ok, item }) => (ok ? [item] : [])));
+    for (const { ok, item } of outcomes) if (ok && !item.mayArrive) removeNodeFile(call, "unreleased", item);
     if (count > 1 && outcomes.every(({ ok }) => !ok)) break;
   }
   throwFirstFailure(steps);
 }
 
 /** Records of pods, which no allocation may name. One that is a view of its pod ends with it. */
-function recordsOf({ node, datastore, plugin }: Call, batch: readonly EndedAttachment[]): readonly RecordQuery[] {
+function recordsOf({ node, datastore, plugin }: Call, batch: readonly DueRelease[]): readonly RecordQuery[] {
   if (plugin === "netplug-ipam" || datastore.traits.recordsArePods) return [];
   const ofPods = batch.filter(({ pod }) => pod !== undefined);
   return ofPods.map(({ containerID, ifName, pod }) => recordQueryOf({ node, workload: { containerID, ifName, pod }, labels: {} }));
 }
 
 /** Releases what the node allocated under a former name, as far as the notes name the addresses. */
-async function collectElsewhere(call: Call, batch: readonly EndedAttachment[]): Promise<void> {
+async function releaseElsewhere(call: Call, batch: readonly DueRelease[]): Promise<void> {
   const { config, node } = call;
   const keys = new Set(batch.map(attachmentKeyOf));
   const request: DelRequest = {
@@ -104,11 +96,11 @@ async function collectElsewhere(call: Call, batch: readonly EndedAttachment[]): 
 }
 
 /**
- * At most {@link MAX_RELEASES} ended attachments of the call's network. Begins at a random one, so that releases that always fail do not hold up
+ * At most {@link MAX_RELEASES} due releases of the call's network. Begins at a random one, so that releases that always fail do not hold up
  * the others.
  */
-function listPending(call: LocalCall): readonly EndedAttachment[] {
-  const found: EndedAttachment[] = [];
+function listDue(call: LocalCall): readonly DueRelease[] {
+  const found: DueRelease[] = [];
   const names = call.host.files.list(folderOf(call, "unreleased")) ?? [];
   const first = randomInteger(call.host.random, names.length);
   for (const name of [...names.slice(first), ...names.slice(0, first)]) {
@@ -117,7 +109,7 @@ function listPending(call: LocalCall): readonly EndedAttachment[] {
     // One that cannot be read must not hide the others.
     tolerate(call, () => {
       const note = readPending(call, attachment);
-      if (note !== undefined && isOver(call, attachment, note))
+      if (note !== undefined && isDue(call, attachment, note))
         found.push({ ...attachment, addresses: note.addresses, pod: note.pod, mayArrive: mayArrive(call, note.until) });
     });
     if (found.length === MAX_RELEASES) break;
@@ -126,7 +118,7 @@ function listPending(call: LocalCall): readonly EndedAttachment[] {
 }
 
 /** Whether nobody can use the addresses any more, unless the interface still exists. */
-function isOver(call: LocalCall, attachment: Attachment, { path, until, id }: PendingRelease): boolean {
+function isDue(call: LocalCall, attachment: Attachment, { path, until, id }: PendingRelease): boolean {
   const hold = readHold(call, attachment);
   if (hold !== undefined && (path === "" || hold.path !== path || hold.id !== id)) return false;
   return path === "" || (!mayArrive(call, until) && isNetnsGone(call.host, path));

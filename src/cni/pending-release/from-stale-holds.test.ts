@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import { noteStaleHolds } from "./from-stale-holds.ts";
+import { toPendingOfStaleHolds } from "./from-stale-holds.ts";
 
 const FILE = "net@c2@eth0";
 const HELD = `/run/netplug/attached/${FILE}`;
@@ -30,7 +30,7 @@ function move(files: LocalWorld["files"], name: string): void {
 
 test("a hold whose ADD must be over, and whose namespace is gone, becomes a pending release", () => {
   const world = createWorld();
-  noteStaleHolds(world.call, "some");
+  toPendingOfStaleHolds(world.call, 16);
   expect(world.files).toEqual({ "/run/netns": "", [PENDING]: "/run/netns/a\n0\n1\n" });
 });
 
@@ -49,7 +49,7 @@ describe("a hold stays", () => {
     const world = createWorld(held);
     change(world);
     const before = { ...world.files };
-    noteStaleHolds(world.call, "some");
+    toPendingOfStaleHolds(world.call, 16);
     expect(world.files).toEqual(before);
   });
 
@@ -61,7 +61,7 @@ describe("a hold stays", () => {
       world.files[HELD] = ["/run/netns/b", "2", "netplug", world.now, 2, 3].join("\n");
     };
     Object.assign(world.call.host, { files: { ...files, writeAtomically } });
-    noteStaleHolds(world.call, "some");
+    toPendingOfStaleHolds(world.call, 16);
     expect(world.files[HELD]).toStartWith("/run/netns/b");
   });
 });
@@ -71,7 +71,7 @@ test("a hold goes", () => {
     const world = createWorld({ ageMs: LONGEST_ADD_MS + 10_001 });
     change(world);
     const pending = world.files[PENDING] ?? "/run/netns/a\n0\n1\n";
-    noteStaleHolds(world.call, "some");
+    toPendingOfStaleHolds(world.call, 16);
     expect([change.name, world.files[HELD], world.files[PENDING]]).toEqual([change.name, undefined, pending]);
   }
 });

@@ -11,18 +11,11 @@ import { listLinksOf } from "../link/leftover-links.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
 import { listHeld } from "../attachment-state/listed-files.ts";
-import { tolerate, folderOf, hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
-import { removeUnfinished, removeUnfinishedOfNode } from "../attachment-state/unfinished-files.ts";
+import { tolerate, hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
 import { readPending, writePending } from "./pending-file.ts";
 
-/**
- * How many holds a DEL looks at: `most` after an ADD that failed, perhaps because a former sandbox of the pod still has its address. A node has
- * some hundred pods; later calls come to the others.
- */
-const LOOKS = { most: 256, some: 16 };
-
 /** A hold of another attachment than the call's. */
-interface Stale {
+interface StaleHold {
   /** The call, as one about that attachment. */
   readonly theirs: LocalCall;
   readonly hold: HoldNote;
@@ -30,13 +23,12 @@ interface Stale {
 
 /**
  * Makes pending releases of holds of the call's network whose ADD must be over, whose namespace is gone, and whose interface, too. One that
- * exists shows that somebody has the namespace, under a name that we do not see, or under none: then the hold stays. Removes what killed calls
- * left unfinished.
+ * exists shows that somebody has the namespace, under a name that we do not see, or under none: then the hold stays.
+ *
+ * @param looks how many holds to look at, from a random one on
  */
-export function noteStaleHolds(call: LocalCall, looks: keyof typeof LOOKS): void {
-  removeUnfinished(call);
-  if (looks === "most") removeUnfinishedOfNode(call);
-  const stale = listStale(call, LOOKS[looks]);
+export function toPendingOfStaleHolds(call: LocalCall, looks: number): void {
+  const stale = listStale(call, looks);
   if (stale.length === 0) return;
   tolerate(call, () => {
     const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
@@ -44,21 +36,11 @@ export function noteStaleHolds(call: LocalCall, looks: keyof typeof LOOKS): void
   });
 }
 
-/**
- * Whether there are pending releases, those included that were just made.
- *
- * @param besides how many do not count
- */
-export function isAnyPending(call: LocalCall, { besides }: { readonly besides: number }): boolean {
-  const names = tolerate(call, () => call.host.files.list(folderOf(call, "unreleased"))) ?? [];
-  return names.length > besides;
-}
-
-function listStale(call: LocalCall, looks: number): readonly Stale[] {
+function listStale(call: LocalCall, looks: number): readonly StaleHold[] {
   const own = attachmentKeyOf(call.environment);
   const others = listHeld(call).filter((id) => id.network === call.config.name && attachmentKeyOf(id) !== own);
   const first = randomInteger(call.host.random, others.length);
-  const found: Stale[] = [];
+  const found: StaleHold[] = [];
   for (const { containerID, ifName } of [...others.slice(first), ...others.slice(0, first)].slice(0, looks)) {
     const theirs = { ...call, environment: { ...call.environment, containerID, ifName } };
     // One that cannot be read must not hide the others.
@@ -71,7 +53,7 @@ function listStale(call: LocalCall, looks: number): readonly Stale[] {
 }
 
 /** @throws NetplugError ioFailure */
-function toPending({ theirs, hold: { path, id, takenAt } }: Stale): void {
+function toPending({ theirs, hold: { path, id, takenAt } }: StaleHold): void {
   if (!hasNodeFile(theirs, "unreleased")) writePending(theirs, { path, id, until: 0, addresses: [] });
   // Nothing would be known of the attachment any more.
   if (readPending(theirs, theirs.environment) === undefined) return;

@@ -39,7 +39,7 @@ describe("a DEL's note in advance", () => {
     const note = pendingOfDel(world);
     note.write(HELD);
     expect(world.files).toEqual({ [FILE]: untilOf(world) });
-    note.settle();
+    note.drop();
     expect(world.files).toEqual({});
   });
 
@@ -47,7 +47,7 @@ describe("a DEL's note in advance", () => {
     const world = createLocalWorld();
     const note = pendingOfDel(world);
     note.write({ ...HELD, isOver: false });
-    note.settle();
+    note.drop();
     expect(world.files).toEqual({ [FILE]: untilOf(world) });
   });
 
@@ -69,7 +69,7 @@ describe("a DEL's note in advance", () => {
     world.files[FILE] = "earlier";
     const note = pendingOfDel(world);
     note.write(HELD);
-    note.settle();
+    note.drop();
     expect(world.files).toEqual({ [FILE]: "earlier" });
   });
 });

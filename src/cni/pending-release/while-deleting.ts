@@ -14,10 +14,10 @@ export interface PendingOfDel {
   /** Notes, before the DEL ends a hold, that the addresses are to be released when the hold's namespace is gone. */
   readonly write: (hold: HoldNote) => void;
   /**
-   * The DEL has released the addresses that there are, or is done anew. The note stays where the ADD was killed, whose last request may still
-   * arrive.
+   * Removes it: the DEL has released the addresses that there are, or is done anew. The note stays where the ADD was killed, whose last request
+   * may still arrive.
    */
-  settle(): void;
+  drop(): void;
   /**
    * Until when the last request of a killed ADD may still arrive, in milliseconds since 1970; 0: the ADD was over.
    *
@@ -29,7 +29,7 @@ export interface PendingOfDel {
 /**
  * Writes nothing yet.
  *
- * @param call of `netplug` with our own address management
+ * @param call one that `isNotedAhead()`
  * @returns undefined where no ADD has the attachment
  */
 export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
@@ -48,7 +48,7 @@ export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
         until = isOver ? 0 : end;
       });
     },
-    settle() {
+    drop() {
       if (until === 0) tolerate(call, () => removeNodeFile(call, "unreleased"));
     },
     until: () => until,
