@@ -18,7 +18,7 @@ import { settle } from "./failures.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { openNetnsIfThere } from "./link/pod-netns.ts";
 import { cancelPending } from "./pending-release/cancel.ts";
-import { type PendingOfAdd, preparePendingOfAdd } from "./pending-release/while-adding.ts";
+import { preparePendingOfAdd } from "./pending-release/while-adding.ts";
 import { isNodeLookedUp, isPodLookedUp } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import { type CniResult, toResultIp } from "./protocol/result.ts";
@@ -27,29 +27,52 @@ import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { withdrawAttachment } from "./withdraw/withdraw.ts";
 
 /**
+ * During a slow ADD the main plugin and the runtime may end, and the next runtime may call DEL and remove the namespace. Nobody would then call
+ * DEL for the addresses that this ADD takes afterwards, so it looks for that before each commit and at its end.
+ *
  * @param answer gives the main plugin the result, last of all: what it never gets is released
- * @throws NetplugError, or UndoFailed around it when something is left behind
+ * @throws {NetplugError} badNetns when the namespace has lost its name, tryAgainLater when the attachment was ended or is another ADD's
+ * @throws {UndoFailed} around it when something is left behind
  */
 export async function addAddresses(call: Call, answer: (result: CniResult) => void): Promise<void> {
   checkAddable(call);
+  const { kernel } = call.host;
   const early = isPodLookedUp(call) || isNodeLookedUp(call) ? undefined : toAddressRequest(call);
   // Addresses alone need no namespace: none named, or a path to something else, is no error here.
-  using netns = openNetnsIfThere(call.host.kernel, call.environment.netns ?? "");
+  using netns = openNetnsIfThere(kernel, call.environment.netns ?? "");
+  // Not disposed of: how the ADD ended matters only to a DEL of `netplug`.
   const hold = holdAttachment(call, netns);
   const pending = netns === undefined ? undefined : preparePendingOfAdd(call, netns, hold);
   await cancelPending(call, hold, pending?.write);
-  await whileWanted(
-    call,
-    { netns, hold, pending },
-    {
-      give: (around) => giveAddresses(call, early, around),
-      answer({ result, chosen }) {
-        // `ptp` would take over the route of whoever uses the address.
-        requireUnrouted(call.host.kernel, chosen);
-        answer(result);
-      },
-    },
-  );
+  const isEnded = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
+  let isCommitted = false;
+  let isUnanswered = false;
+  const beforeCommit = (): void => {
+    hold.beforeCommit();
+    isCommitted = true;
+  };
+  try {
+    const { result, areNew, chosen } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.onOutcome });
+    hold.isCommitUnderWay = false;
+    // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
+    if (hold.state() === "taken" || isEnded()) hold.requireHeld();
+    isUnanswered = areNew;
+    // `ptp` would take over the route of whoever uses the address.
+    requireUnrouted(kernel, chosen);
+    answer(result);
+  } catch (thrown) {
+    if (isUnanswered || isEnded()) {
+      pending?.leave();
+      const released = await settle(() => withdrawAttachment(withUndoDeadline(call), hold));
+      // Also so that it does not run again: it would find the addresses allocated, and give them.
+      if (!released.ok) throw new UndoFailed(thrown, [new Error(`release addresses: ${messageOf(released.error)}`)]);
+    } else if (isCommitted || hold.isCommitUnderWay) pending?.leave();
+    else pending?.drop();
+    throw thrown;
+  }
+  // What the main plugin was told of is not taken back, whatever fails now.
+  hold.noteSuccess();
+  pending?.drop();
 }
 
 /** @param early what is asked for, if that is known before the pod is read */
@@ -93,59 +116,6 @@ interface Given {
   readonly areNew: boolean;
   /** Those of them that are new, and that nobody asked for. */
   readonly chosen: readonly Address[];
-}
-
-/** How an ADD has its attachment. */
-interface Holding {
-  /** Undefined: the caller wants addresses alone. */
-  readonly netns: Netns | undefined;
-  readonly hold: Hold;
-  readonly pending: PendingOfAdd | undefined;
-}
-
-/** What an ADD does while its attachment lasts. */
-interface Giving {
-  readonly give: (around: AroundCommit) => Promise<Given>;
-  readonly answer: (given: Given) => void;
-}
-
-/**
- * Gives addresses, unless the attachment ended meanwhile. During a slow ADD the main plugin and the runtime may end, and the next runtime may
- * call DEL and remove the namespace. Nobody would then call DEL for the addresses that this ADD takes afterwards.
- *
- * @throws {NetplugError} badNetns when the namespace has lost its name, tryAgainLater when the attachment was ended or is another ADD's; nothing is kept then
- */
-async function whileWanted(call: Call, { netns, hold, pending }: Holding, { give, answer }: Giving): Promise<void> {
-  const { kernel } = call.host;
-  const isOver = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
-  let isCommitted = false;
-  let isUnanswered = false;
-  try {
-    const given = await give({
-      beforeCommit() {
-        hold.beforeCommit();
-        isCommitted = true;
-      },
-      onOutcome: hold.onOutcome,
-    });
-    hold.isCommitUnderWay = false;
-    // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
-    if (hold.state() === "taken" || isOver()) hold.requireHeld();
-    isUnanswered = given.areNew;
-    answer(given);
-  } catch (thrown) {
-    if (isUnanswered || isOver()) {
-      pending?.leave();
-      const released = await settle(() => withdrawAttachment(withUndoDeadline(call), hold));
-      // Also so that it does not run again: it would find the addresses allocated, and give them.
-      if (!released.ok) throw new UndoFailed(thrown, [new Error(`release addresses: ${messageOf(released.error)}`)]);
-    } else if (isCommitted || hold.isCommitUnderWay) pending?.leave();
-    else pending?.drop();
-    throw thrown;
-  }
-  // What the runtime was told of is not taken back, whatever fails now.
-  hold.noteSuccess();
-  pending?.drop();
 }
 
 /** Whether the namespace was removed; false when the kernel cannot tell. */
