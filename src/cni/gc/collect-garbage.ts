@@ -49,7 +49,7 @@ export async function collectGarbage(call: Call): Promise<void> {
   const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [attachmentKeyOf(attachment), attachment]));
   const collection: Collection = { call, kept, stale: new Map(), concurrentAdds: watchConcurrentAdds(call) };
   const steps: Settled[] = [];
-  for (const kind of ["attached", "dns"] as const) tolerate(call, () => endStaleHolds(collection, kind));
+  for (const kind of ["attached", "dns"] as const) tolerate(call, () => removeStaleFiles(collection, kind));
   removeUnfinished(call);
   removeUnfinishedOfNode(call);
   if (call.plugin === "netplug") {
@@ -71,26 +71,30 @@ export async function collectGarbage(call: Call): Promise<void> {
 }
 
 /** Whether an attachment is to be removed. Asked right after something of it is found: an ADD takes hold before it makes anything. */
-function isStale({ kept, stale, concurrentAdds }: Collection, attachment: Attachment): boolean {
+function isStale(collection: Collection, attachment: Attachment): boolean {
+  keepIfHeld(collection, attachment);
+  return !collection.kept.has(attachmentKeyOf(attachment));
+}
+
+/** Keeps the attachment from now on if an ADD beside this GC has it. */
+function keepIfHeld({ kept, stale, concurrentAdds }: Collection, attachment: Attachment): void {
   const key = attachmentKeyOf(attachment);
-  if (!kept.has(key) && concurrentAdds.has(attachment)) {
-    kept.set(key, attachment);
-    stale.delete(key);
-  }
-  return !kept.has(key);
+  if (kept.has(key) || !concurrentAdds.has(attachment)) return;
+  kept.set(key, attachment);
+  stale.delete(key);
 }
 
 /** Keeps attachments of the network that an ADD has taken hold of by now: until the ADD makes something, its hold is the only trace of it. */
 function keepNewcomers(collection: Collection): void {
   const { call } = collection;
-  for (const id of listHeld(call)) if (id.network === call.config.name) isStale(collection, id);
+  for (const id of listHeld(call)) if (id.network === call.config.name) keepIfHeld(collection, id);
 }
 
 /**
  * Removes the node's files of stale attachments. Runs first, so that an ADD which hangs, or was stopped, fails and undoes its work when it goes
  * on. Files of pending releases stay until the release.
  */
-function endStaleHolds(collection: Collection, kind: NodeFile): void {
+function removeStaleFiles(collection: Collection, kind: NodeFile): void {
   const { call } = collection;
   const { files } = call.host;
   const folder = folderOf(call, kind);
