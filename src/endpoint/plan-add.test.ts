@@ -41,7 +41,7 @@ async function del(world: IpamWorld, containerID: string, records: DelRequest["r
   };
   return await transact(world.ports, delQueries(meant), (facts, { now }) => {
     const plan = planDel(meant, facts, now);
-    return { writes: plan.writes, result: plan.removed.length };
+    return { writes: plan.writes, result: plan.writes.filter(({ op }) => op === "delete").length };
   });
 }
 

@@ -2,7 +2,7 @@
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import type { Query, ResourceRef, Revision, Write } from "../datastore/datastore.ts";
+import type { Query, Revision, Write } from "../datastore/datastore.ts";
 import { expectNotFrozen } from "../ipam/cluster.ts";
 import { type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../ipam/plan-release.ts";
@@ -22,7 +22,6 @@ export interface DelRequest {
 /** What a DEL takes away with one commit. */
 export interface DelPlan {
   readonly released: readonly ReleasedAddress[];
-  readonly removed: readonly ResourceRef[];
   /** With the condition under which they may be made; none when there is nothing to take away. */
   readonly writes: readonly Write[];
   /** False: there is more to take away. Plan again when this is committed. */
@@ -46,10 +45,9 @@ export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan
   const owners = release.released.map(({ owner }) => owner);
   const records = request.records === "none" ? [] : withoutRepeats([...request.records, ...recordsNamedBy(owners)]);
   const ends = endWritesOf(records, owners, request.isTargetRecord, facts);
-  const removed = ends.flatMap((write) => (write.op === "delete" ? [write.ref] : []));
   // A release's writes contain the condition; without one, when a delegate gave the addresses, it is added.
   const condition = release.writes.length === 0 && ends.length > 0 ? [expectNotFrozen(facts)] : [];
-  return { released: release.released, removed, writes: [...condition, ...release.writes, ...ends], isAll: release.isAll };
+  return { released: release.released, writes: [...condition, ...release.writes, ...ends], isAll: release.isAll };
 }
 
 /** The writes that end the picked records. @param owners whose addresses are released */
