@@ -21,7 +21,7 @@ interface PolicyWaitPorts extends Pick<Host, "watchDirectory"> {
 export interface PolicyWaitOptions {
   /** `endpoint_status_dir`. */
   readonly folder: string;
-  /** `policy_setup_timeout_seconds`; 0: no wait. */
+  /** `policy_setup_timeout_seconds`. */
   readonly timeoutMs: number;
   /** What a timeout means: let the pod start unprotected, or fail. */
   readonly action: "start" | "fail";
@@ -34,9 +34,9 @@ export interface PolicyWaitOptions {
 const POLL_INTERVAL_MS = 250;
 
 /**
- * Waits until the endpoint's status file says what was just set up; a file that says anything else counts as absent.
+ * Waits until the endpoint's status file says what was just set up; a file that says anything else counts as absent. When the time is over,
+ * action `start` warns in the log.
  *
- * @returns whether policy was programmed in time; false only with action `start`, after a warning in the log
  * @throws NetplugError policyNotReady with action `fail`
  */
 export async function waitForPolicy(
@@ -44,14 +44,13 @@ export async function waitForPolicy(
   wanted: EndpointIdentity,
   options: PolicyWaitOptions,
   ports: PolicyWaitPorts,
-): Promise<boolean> {
-  if (options.timeoutMs === 0) return true;
+): Promise<void> {
   const path = `${options.folder}/${toStatusFileName(workload)}`;
   const end = ports.clock.monotonic() + options.timeoutMs;
   for (;;) {
     const remainingMs = end - ports.clock.monotonic();
     const missing = await lookAndWait(path, wanted, Math.min(POLL_INTERVAL_MS, Math.max(0, remainingMs)), options.folder, ports);
-    if (missing === undefined) return true;
+    if (missing === undefined) return;
     if (remainingMs > 0) continue;
     const message = `wait for policy: not programmed within ${toDurationText(options.timeoutMs)}: ${quote(path)}: ${missing}`;
     if (options.action === "fail")
@@ -60,7 +59,7 @@ export async function waitForPolicy(
         `${message}; see whether the node agent runs, and without one set "policy_setup_timeout_seconds" to 0`,
       );
     ports.log.warning(`${message}; the pod starts without it`);
-    return false;
+    return;
   }
 }
 

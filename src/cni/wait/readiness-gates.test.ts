@@ -30,7 +30,8 @@ async function run(gates: Record<string, (at: number) => Answer>, deadlineMs = 6
     return typeof answer === "number" ? Promise.resolve({ status: answer }) : Promise.reject(new Error(answer));
   };
   let endedAt = -1;
-  const pending = waitForGates(Object.keys(gates), startDeadline(clock, deadlineMs), { fetch, clock, log: silentLog }).then(
+  const { signal } = new AbortController();
+  const pending = waitForGates(Object.keys(gates), startDeadline(clock, deadlineMs), { fetch, clock, log: silentLog }, signal).then(
     () => undefined,
     (thrown: unknown) => thrown,
   );

@@ -33,7 +33,7 @@ const LAST_TRY_MS = 500;
  * @param signal ends the wait with its own reason, e.g. because the ADD has failed elsewhere
  * @throws NetplugError tryAgainLater after 30 s or at the deadline, naming each gate that was not ready and what it said last
  */
-export async function waitForGates(gates: readonly string[], deadline: Deadline, ports: GatePorts, signal?: AbortSignal): Promise<void> {
+export async function waitForGates(gates: readonly string[], deadline: Deadline, ports: GatePorts, signal: AbortSignal): Promise<void> {
   const limit = deadline.within(TOTAL_MS);
   const allowedMs = limit.remainingMs();
   const failures = await Promise.all(gates.map((gate) => waitForGate(gate, limit, ports, signal)));
@@ -46,7 +46,7 @@ export async function waitForGates(gates: readonly string[], deadline: Deadline,
 }
 
 /** @returns undefined when the gate is ready, else its URL and last answer */
-async function waitForGate(gate: string, limit: Deadline, ports: GatePorts, signal?: AbortSignal): Promise<string | undefined> {
+async function waitForGate(gate: string, limit: Deadline, ports: GatePorts, signal: AbortSignal): Promise<string | undefined> {
   const url = quote(redactText(gate));
   let last = "no answer yet";
   for (let pauseMs: number = PAUSES_MS.first; ; pauseMs = Math.min(2 * pauseMs, PAUSES_MS.last)) {
@@ -61,13 +61,12 @@ async function waitForGate(gate: string, limit: Deadline, ports: GatePorts, sign
 }
 
 /** @returns undefined when the gate is ready, else what it said */
-async function probe(gate: string, limit: Deadline, ports: GatePorts, signal?: AbortSignal): Promise<string | undefined> {
+async function probe(gate: string, limit: Deadline, ports: GatePorts, signal: AbortSignal): Promise<string | undefined> {
   try {
-    const options = signal === undefined ? { limitMs: TRY_MS } : { limitMs: TRY_MS, signal };
-    const { status } = await limit.wait("an answer", (ended) => ports.fetch(gate, ended), options);
+    const { status } = await limit.wait("an answer", (ended) => ports.fetch(gate, ended), { limitMs: TRY_MS, signal });
     return status >= 200 && status < 400 ? undefined : `status ${status}`;
   } catch (thrown) {
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     return thrown instanceof NetplugError ? "no answer" : redactText(messageOf(thrown));
   }
 }
