@@ -14,7 +14,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["policy"],
   ["ipam"],
   ["endpoint"],
-  ["cni", "agent", "controllers", "proxy", "operator", "upgrade", "flows", "cli", "install-cni"],
+  ["cni", "cli", "install-cni"],
   ["main.ts"],
 ];
 

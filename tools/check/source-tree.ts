@@ -56,7 +56,7 @@ export function lineAt(text: string, index: number): number {
 
 /** Whether a file is part of the product rather than of its tests. */
 export function isProduct(path: string): boolean {
-  return path.startsWith("src/") && !path.endsWith(".test.ts") && !path.includes("/testing/");
+  return path.startsWith("src/") && !path.endsWith(".test.ts");
 }
 
 /**
