@@ -44,7 +44,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const { config, host, ledger, environment } = call;
   checkAddable(call);
   const attachment = toAttachmentRequest(call);
-  // Known now, unless the pod must be read first; what must be read for it is known in any case.
+  // Undefined where it depends on the pod, which must be read first. What to ask the datastore for is known in any case.
   const early = isPodLookedUp(call) ? undefined : toAddRequest(call, attachment);
   const subject = early ?? toAddSubject(call, attachment);
   using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
@@ -57,7 +57,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const reading = read();
   const hasWaited = (await lockPodNetns(call, netns)) === "waited";
   if (hasWaited) {
-    hold.renew();
+    hold.retake();
     await cancelPending(call, hold);
   }
   const latest = hasWaited ? read() : reading;
@@ -184,7 +184,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, s
   const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
   hold.isCommitUnderWay = false;
   if (state.isUndoable || planned.isKept || !("ipam" in request)) return planned;
-  const { renew } = await import("./renew.ts");
-  if (await renew(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
+  const { renewAddresses } = await import("./renew.ts");
+  if (await renewAddresses(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
   return await recordAttachment(call, request, await beginReading(call, addQueries([request])), state);
 }

@@ -102,12 +102,13 @@ export function toAddRequest(call: Call, plain: AttachmentRequest, pod?: PodFact
 
 /** The part of an {@link AddRequest} that is known before the pod is read. */
 export function toAddSubject(call: Call, attachment: AttachmentRequest): AddSubject {
-  return { attachment: { ...attachment, pod: {} }, ipam: hasOwnIpam(call) ? toAddressSubject(call) : undefined };
+  // That there is a pod, whatever it is, says that the network's profile is not wanted.
+  return { attachment: { ...attachment, pod: {} }, ipam: hasOwnIpam(call) ? toAllocationSubject(call) : undefined };
 }
 
 /** The part of an {@link AddressRequest} that is known before the pod is read. */
-export function toAddressSubject(call: Call): AllocationSubject {
-  return { owner: { node: call.node }, addresses: rankFirst(call)?.addresses ?? [] };
+export function toAllocationSubject(call: Call): AllocationSubject {
+  return { owner: { node: call.node }, addresses: findExplicit(call)?.addresses ?? [] };
 }
 
 function ownerOf(call: Call, facts: PodFacts | undefined): AllocationOwner {
@@ -121,7 +122,7 @@ function ownerOf(call: Call, facts: PodFacts | undefined): AllocationOwner {
 }
 
 /** The explicit request that ranks highest: capability, then convention, then `CNI_ARGS`. A pod's annotation may still outrank it. */
-function rankFirst({ config, args }: Call): { readonly source: string; readonly addresses: readonly Address[] } | undefined {
+function findExplicit({ config, args }: Call): { readonly source: string; readonly addresses: readonly Address[] } | undefined {
   const requests = [
     { source: '"runtimeConfig.ips"', addresses: config.runtimeConfig.ips },
     { source: '"args.cni.ips"', addresses: config.args.ips },
@@ -136,7 +137,7 @@ function rankFirst({ config, args }: Call): { readonly source: string; readonly 
  * @throws NetplugError invalidConfig for more than one address of a family: `CNI_ARGS` has room for one address only
  */
 function requestedAddresses(call: Call): readonly Address[] {
-  const first = rankFirst(call);
+  const first = findExplicit(call);
   if (first === undefined) return [];
   // `podman network reload` asks twice for an address that is fixed: as what the container has, and as what its user said
   const addresses = first.addresses.filter((one, place, all) => all.findIndex((other) => equalAddresses(one, other)) === place);

@@ -12,7 +12,7 @@ import type { Netns } from "../linux/netns.ts";
 import { checkAddable } from "./addable.ts";
 import { requireUnrouted } from "./address-in-use/routed.ts";
 import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
-import { toAddressRequest, toAddressSubject } from "./call-requests.ts";
+import { toAddressRequest, toAllocationSubject } from "./call-requests.ts";
 import { type Call, withUndoDeadline } from "./call.ts";
 import { settle } from "./failures.ts";
 import type { Kernel } from "./link/kernel.ts";
@@ -22,7 +22,7 @@ import { preparePendingOfAdd } from "./pending-release/while-adding.ts";
 import { isNodeLookedUp, isPodLookedUp } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import { type CniResult, toResultIp } from "./protocol/result.ts";
-import { renew } from "./renew.ts";
+import { renewAddresses } from "./renew.ts";
 import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { withdrawAttachment } from "./withdraw/withdraw.ts";
 
@@ -79,7 +79,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
 async function giveAddresses(call: Call, early: AddressRequest | undefined, { beforeCommit, onOutcome }: AroundCommit): Promise<Given> {
   const ports = transactPortsOf(call);
   const { ledger, prefetch } = call;
-  const queries = allocationQueries([early ?? toAddressSubject(call)]);
+  const queries = allocationQueries([early ?? toAllocationSubject(call)]);
   const asked = await askKubernetes(call);
   const reading = beginReading(call, [...queries, ...prefetch.load()]);
   const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
@@ -92,7 +92,7 @@ async function giveAddresses(call: Call, early: AddressRequest | undefined, { be
     areNew = given.every(({ isNew }) => isNew);
     if (areNew) return given;
     const addresses = given.map(({ address }) => address);
-    return (await renew(call, beforeCommit, request.owner, addresses)) ? given : await allocateFrom(undefined);
+    return (await renewAddresses(call, beforeCommit, request.owner, addresses)) ? given : await allocateFrom(undefined);
   };
   const addresses = await allocateFrom(facts).finally(() => defects.forEach((defect) => call.log.warning(defect)));
   const chosen = areNew && request.addresses.length === 0 ? addresses.map(({ address }) => address) : [];

@@ -43,7 +43,7 @@ export class LinkWork {
   /**
    * What runs beside the datastore's writes. Where it writes everything at once, the pair is created, which does not depend on addresses. Where
    * it writes blocks first, new addresses are certain after that, and the whole link is made beside the record's write; addresses that the
-   * attachment had before are certain only after `renew()`.
+   * attachment had before are certain only after `renewAddresses()`.
    */
   besideWrites(): Pick<TransactOptions<{ readonly link: PodLink; readonly isNew: boolean }>, "whileCommitting" | "whileRecording"> {
     const { call, isReplacing } = this.#attaching;

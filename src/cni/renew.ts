@@ -18,7 +18,12 @@ import { transactPortsOf } from "./transact-ports.ts";
  * @returns false: it no longer has all of them
  * @throws {NetplugError}
  */
-export async function renew(call: Call, beforeCommit: () => void, owner: AllocationOwner, addresses: readonly Address[]): Promise<boolean> {
+export async function renewAddresses(
+  call: Call,
+  beforeCommit: () => void,
+  owner: AllocationOwner,
+  addresses: readonly Address[],
+): Promise<boolean> {
   const { savePrefetch: _, ...ports } = transactPortsOf(call);
   return await call.ledger.time("datastore", () =>
     transact(ports, releaseQueries(owner.node), (facts, { now }) => planRenewal(owner, addresses, facts, now), { beforeCommit }),

@@ -84,10 +84,10 @@ test("a hold that a DEL has ended can be taken again, and one that another has c
   const world = createWorld();
   const held = hold(world);
   endHold(world.call);
-  held.renew();
+  held.retake();
   expect(held.state()).toBe("held");
   hold(world, "/run/netns/b");
-  expect(() => held.renew()).toThrow("a newer ADD has it");
+  expect(() => held.retake()).toThrow("a newer ADD has it");
 });
 
 test("the end of an ADD is noted, the last one last, and never where a DEL has ended the hold", () => {

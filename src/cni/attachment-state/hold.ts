@@ -49,7 +49,7 @@ export interface Hold extends Disposable {
    *
    * @throws {NetplugError} tryAgainLater when a newer ADD has it
    */
-  renew(): void;
+  retake(): void;
   /** Notes that this ADD has succeeded: for a GC that began before. Never makes a file that a DEL has removed. */
   noteSuccess(): void;
   /**
@@ -118,7 +118,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
       if (state === "ended") throw toLost(call, "a DEL or GC has ended it meanwhile");
       if (state === "taken") throw toTaken(call, note);
     },
-    renew() {
+    retake() {
       const { state, note } = look();
       if (state === "taken") throw toTaken(call, note);
       take();

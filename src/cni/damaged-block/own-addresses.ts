@@ -6,7 +6,7 @@ import type { Query, Stored } from "../../datastore/datastore.ts";
 import { isSameAttachment } from "../../ipam/block.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt } from "../../lib/ip/prefix.ts";
-import { attachmentIdOf, toAddressSubject } from "../call-requests.ts";
+import { attachmentIdOf, toAllocationSubject } from "../call-requests.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 
 /** Gathered from the answers to the call's queries. */
@@ -60,7 +60,7 @@ export class OwnAddresses {
 
   /** Whether the readable blocks hold as many addresses as an ADD gets. */
   #areAllCounted(): boolean {
-    const { addresses } = toAddressSubject(this.#call);
+    const { addresses } = toAllocationSubject(this.#call);
     return this.#held.size >= Math.max(1, addresses.length > 0 ? addresses.length : this.#call.config.ipam.families.length);
   }
 
