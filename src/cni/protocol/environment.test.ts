@@ -28,7 +28,6 @@ test("reads what a runtime sets", () => {
     netns: "/var/run/netns/pod",
     ifName: "eth0",
     args: "IgnoreUnknown=1",
-    path: "/opt/cni/bin",
   });
 });
 
@@ -51,7 +50,6 @@ describe("what each verb requires", () => {
       netns: undefined,
       ifName: "",
       args: "",
-      path: "",
     });
   });
 

@@ -16,8 +16,6 @@ export interface CniEnvironment {
   readonly ifName: string;
   /** `CNI_ARGS` as it came; see `parseCniArgs`. */
   readonly args: string;
-  /** `CNI_PATH` as it came: folders of plugins, joined by `:`. */
-  readonly path: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -55,7 +53,6 @@ export function readEnvironment(env: Environment): CniEnvironment {
     netns: netns === "" ? undefined : netns,
     ifName,
     args: env["CNI_ARGS"] ?? "",
-    path: env["CNI_PATH"] ?? "",
   };
 }
 
