@@ -1,6 +1,7 @@
 /** What somebody wrote into etcd past all validation, in the place of objects: `get` shows it, `delete` takes it away. */
 
 import { beforeEach, expect, test } from "bun:test";
+import { join } from "node:path";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
 const world = shareEtcdCliWorld();
@@ -50,6 +51,14 @@ test("what is asked for beside it is shown, and what does not exist is named", a
   expect([status, stdout]).toEqual([1, "ippool/sound\n"]);
   expect(stderr).toContain('left out: read "/netplug/v3/ippools/wrong" in etcd');
   expect(stderr).toContain('find ippool "absent": there is none');
+});
+
+test("the command that deletes it reaches the datastore that was asked", async () => {
+  await put("ippools/wrong", "no JSON");
+  const file = join(world.folder, "access.yaml");
+  await Bun.write(file, `kind: NetplugAPIConfig\nspec: { etcdEndpoints: "${world.etcd.endpoint}" }\n`);
+  const { stderr } = await world.ctl(["--config", file, "get", "ippools"]);
+  expect(stderr).toContain(`"netplugctl --config ${file} delete ippool wrong" deletes it`);
 });
 
 test("a key that no command can name is told, not more", async () => {

@@ -50,10 +50,8 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
     const broken: string[] = [];
     let listing: string | undefined;
     for (const one of asked) {
-      const { resources, missing, unreadable } = await findResources(datastore, one, {
-        namespace: one.namespace,
-        selector: flags.selector,
-      });
+      const scope = { namespace: one.namespace, selector: flags.selector };
+      const { resources, missing, unreadable } = await findResources(datastore, one, scope, cli);
       if (resources.length > 0 || one.names.length === 0) answers.push({ asked: one, resources });
       absent.push(...missing);
       broken.push(...unreadable);

@@ -8,6 +8,7 @@ import { type LabelSelector, matchesLabels } from "../arguments/label-selector.t
 import { toShownBlockName, toBlockResource } from "./block-resource.ts";
 import { isWritable, type Named } from "./name-arguments.ts";
 import { toTitle } from "./object-name.ts";
+import type { Invocation } from "../suggested-commands.ts";
 import { describeUnreadable } from "./unreadable.ts";
 
 /** What is there of what was named. */
@@ -27,8 +28,13 @@ export interface Scope {
   readonly selector?: LabelSelector | undefined;
 }
 
-/** Looks for objects that a command line names. */
-export async function findResources(datastore: Datastore, { info, names }: Named, { namespace, selector }: Scope): Promise<Found> {
+/** Looks for objects that a command line names. @param invocation for the commands in {@link Found.unreadable} */
+export async function findResources(
+  datastore: Datastore,
+  { info, names }: Named,
+  { namespace, selector }: Scope,
+  invocation: Invocation,
+): Promise<Found> {
   if (!isWritable(info)) return findBlocks(datastore, names);
   const { kind } = info;
   const within = info.namespaced && namespace !== undefined ? { namespace } : {};
@@ -40,7 +46,7 @@ export async function findResources(datastore: Datastore, { info, names }: Named
     });
     const all = stored.map(({ value }) => value);
     const resources = selector === undefined ? all : all.filter(({ metadata }) => matchesLabels(selector, metadata.labels));
-    const unreadable = damages.map(describeUnreadable);
+    const unreadable = damages.map((damage) => describeUnreadable(damage, invocation));
     return { resources: kind === "Tier" ? resources.toSorted(byOrder) : resources, missing: [], unreadable };
   }
   const refs = names.map((name) => ({ kind, name, ...within }));
@@ -53,7 +59,7 @@ export async function findResources(datastore: Datastore, { info, names }: Named
   return {
     resources: answers.flatMap((stored) => (stored === undefined ? [] : [stored.value])),
     missing: refs.filter(({ name }, index) => answers[index] === undefined && !damages.has(name)).map(toTitle),
-    unreadable: [...damages.values()].map(describeUnreadable),
+    unreadable: [...damages.values()].map((damage) => describeUnreadable(damage, invocation)),
   };
 }
 

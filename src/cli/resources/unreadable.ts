@@ -4,16 +4,18 @@ import { API_VERSION } from "../../api/resource.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Damage, Datastore, FoundText, ResourceRef, Stored } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
+import { type Invocation, toCommandLine, toWord } from "../suggested-commands.ts";
 
 /** Characters of a text that are shown. */
 const SHOWN = 200;
 
 /** Says what is stored there, and how to get rid of it. */
-export function describeUnreadable({ reason, found }: Damage): string {
+export function describeUnreadable({ reason, found }: Damage, invocation: Invocation): string {
   if (found === undefined) return reason;
   const { ref, text } = found;
-  const where = ref.namespace === undefined ? "" : ` -n ${ref.namespace}`;
-  return `${reason}; it is ${toShown(text)}; ${quote(`netplugctl delete ${ref.kind.toLowerCase()} ${ref.name}${where}`)} deletes it`;
+  const where = ref.namespace === undefined ? [] : ["-n", toWord(ref.namespace)];
+  const command = ["delete", ref.kind.toLowerCase(), toWord(ref.name), ...where].join(" ");
+  return `${reason}; it is ${toShown(text)}; ${quote(toCommandLine(invocation, command))} deletes it`;
 }
 
 /** The text, or how it begins. */
