@@ -4,7 +4,7 @@ import { endHold } from "./attachment-state/hold.ts";
 import { hasOwnIpam, type LocalCall } from "./call.ts";
 import { beginLinkRemoval, isNotedAhead, lockPodNetns, releaseFromDelegate } from "./del-on-host.ts";
 import { settle, throwFirstFailure } from "./failures.ts";
-import { notePending } from "./pending-release/after-failed-del.ts";
+import { leavePending } from "./pending-release/after-failed-del.ts";
 import { preparePendingOfDel } from "./pending-release/while-deleting.ts";
 
 /**
@@ -21,7 +21,7 @@ export async function delLocally(call: LocalCall, fault: unknown): Promise<never
   const removal = beginLinkRemoval(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const link = removal.finish();
-  if (link.ok && hasOwnIpam(call)) notePending(call, ended.plugin, pending);
+  if (link.ok && hasOwnIpam(call)) leavePending(call, ended.plugin, pending);
   throwFirstFailure([{ ok: false, error: fault }, link, delegate]);
   throw fault;
 }

@@ -35,8 +35,8 @@ export async function del(call: Call): Promise<void> {
     if (await isAnyDue) await (await import("./pending-release/carry-out.ts")).carryOutPending(call);
   } else if (link.ok && hasOwnIpam(call) && !ended.isTaken()) {
     // Of what a newer ADD has, its own DEL leaves one.
-    const { leavePending } = await import("./pending-release/after-failed-del.ts");
-    leavePending(call, store.error, ended.plugin, pending);
+    const { leavePendingUnlessRunAgain } = await import("./pending-release/after-failed-del.ts");
+    leavePendingUnlessRunAgain(call, store.error, ended.plugin, pending);
   }
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
 }

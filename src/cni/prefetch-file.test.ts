@@ -57,7 +57,7 @@ test("of very many pools the first ones are left", () => {
   expect(openPrefetchFile(files, FILE).load()).toEqual([PLACES, ...pools.slice(0, 32)]);
 });
 
-describe("a note that is not ours is as if it were not there:", () => {
+describe("a file that is not ours is as if it were not there:", () => {
   const long = JSON.stringify(Array.from({ length: 65 }, () => ({ pool: "blue" })));
   test.each([
     "",
@@ -79,7 +79,7 @@ describe("a note that is not ours is as if it were not there:", () => {
   ])("%j", (text) => expect(openPrefetchFile(memoryFiles({ [FILE]: text }), FILE).load()).toEqual([]));
 });
 
-test("a folder in which nothing can be read or written only costs the note", () => {
+test("a folder in which nothing can be read or written costs only the prefetch", () => {
   const refuse = (): never => {
     throw new NetplugError("ioFailure", "the disk is full");
   };

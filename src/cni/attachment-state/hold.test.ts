@@ -21,15 +21,15 @@ function hold({ call }: LocalWorld, netns = call.environment.netns, plugin = cal
   return holdAttachment(other, netns === undefined ? undefined : call.host.kernel.openNetns(netns));
 }
 
-describe("what became of a hold", () => {
-  test.each<[what: string, happens: (world: LocalWorld) => unknown, state: HoldState, failure: string]>([
-    ["nothing", () => undefined, "held", ""],
-    ["another ADD in its namespace", (world) => hold(world), "held", ""],
-    ["a DEL", ({ call }) => endHold(call), "ended", "a DEL or GC has ended it meanwhile"],
-    ["an ADD in another namespace", (world) => hold(world, "/run/netns/b"), "taken", 'a newer ADD has it in "/run/netns/b"'],
-    ["an ADD of another plugin", (world) => hold(world, PATH, "netplug-ipam"), "taken", `a newer ADD has it in "${PATH}"`],
-    ["a file that cannot be read", ({ files }) => (files[FILE] = null), "unknown", ""],
-  ])("%s", (_what, happens, state, failure) => {
+describe("a hold", () => {
+  test.each<[state: HoldState, what: string, happens: (world: LocalWorld) => unknown, failure: string]>([
+    ["held", "nothing else", () => undefined, ""],
+    ["held", "another ADD in its namespace", (world) => hold(world), ""],
+    ["ended", "a DEL", ({ call }) => endHold(call), "a DEL or GC has ended it meanwhile"],
+    ["taken", "an ADD in another namespace", (world) => hold(world, "/run/netns/b"), 'a newer ADD has it in "/run/netns/b"'],
+    ["taken", "an ADD of another plugin", (world) => hold(world, PATH, "netplug-ipam"), `a newer ADD has it in "${PATH}"`],
+    ["unknown", "its file became unreadable", ({ files }) => (files[FILE] = null), ""],
+  ])("is %s after %s", (state, _what, happens, failure) => {
     const world = createWorld();
     const held = hold(world);
     happens(world);
@@ -38,7 +38,7 @@ describe("what became of a hold", () => {
     else expect(() => held.requireHeld()).toThrow(`add interface "eth0" of container "c1": ${failure}`);
   });
 
-  test("an ADD in a namespace of the same path that was made anew takes it", () => {
+  test("is taken by an ADD in a namespace of the same path that was made anew", () => {
     const world = createWorld();
     const held = hold(world);
     world.namespaces[PATH] = "3";
@@ -47,7 +47,7 @@ describe("what became of a hold", () => {
     expect(() => held.requireHeld()).toThrow("it was removed");
   });
 
-  test("one in a namespace that nobody opened is told by its path", () => {
+  test("in a namespace that nobody opened is told by its path", () => {
     const world = createWorld("/nowhere");
     const held = hold(world);
     hold(world, "/elsewhere");
@@ -90,7 +90,7 @@ test("a hold that a DEL has ended can be taken again, and one that another has c
   expect(() => held.retake()).toThrow("a newer ADD has it");
 });
 
-test("the end of an ADD is noted, the last one last, and never where a DEL has ended the hold", () => {
+test("the success of an ADD is noted, the last one last, and never where a DEL has ended the hold", () => {
   const world = createWorld();
   const held = hold(world);
   expect(readHold(world.call, world.call.environment)).toEqual({

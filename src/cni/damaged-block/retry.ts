@@ -18,7 +18,7 @@ import type { Host } from "../host.ts";
 import { findExisting } from "../link/find.ts";
 import { openPodNetns } from "../link/pod-netns.ts";
 import { openLinkSockets } from "../link/sockets.ts";
-import { notePending } from "../pending-release/after-failed-del.ts";
+import { leavePending } from "../pending-release/after-failed-del.ts";
 import type { CniVerb } from "../protocol/versions.ts";
 import type { FailedRun } from "../failed-run.ts";
 import { OwnAddresses } from "./own-addresses.ts";
@@ -32,7 +32,7 @@ export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, ru
     if (!mayGoOn()) throw fault;
   };
   // The first DEL after the repair releases it. Which plugin held the attachment is not known any more: the failed run has ended the hold.
-  const leaveToNext = (): void => notePending(call, undefined);
+  const leaveToNext = (): void => leavePending(call, undefined);
   const leftOut: string[] = [];
   const datastore = withoutDamaged(call.datastore, {
     onLeftOut(cidr, reason) {

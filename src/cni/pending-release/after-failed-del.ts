@@ -19,23 +19,23 @@ import type { PendingOfDel } from "./while-deleting.ts";
  * @param holder the plugin that held the attachment, if that is known
  * @param own the DEL's own, in whose place the pending release comes
  */
-export function leavePending(call: Call, reason: unknown, holder: string | undefined, own?: PendingOfDel): void {
-  if (call.isWithoutDamaged === true || !(reason instanceof CorruptBlock)) notePending(call, holder, own);
+export function leavePendingUnlessRunAgain(call: Call, reason: unknown, holder: string | undefined, own?: PendingOfDel): void {
+  if (call.isWithoutDamaged === true || !(reason instanceof CorruptBlock)) leavePending(call, holder, own);
   else own?.drop();
 }
 
 /**
- * Notes on the node that a DEL could not release its addresses. When the interface may be another main plugin's, we cannot see whether it
- * is gone, but we can see whether its namespace is.
+ * Leaves the pending release of a DEL that could not release its addresses. When the interface may be another main plugin's, we cannot see
+ * whether it is gone, but we can see whether its namespace is.
  */
-export function notePending(call: LocalCall, holder: string | undefined, own?: PendingOfDel): void {
+export function leavePending(call: LocalCall, holder: string | undefined, own?: PendingOfDel): void {
   tolerate(call, () => {
     const condition = call.plugin === "netplug" && holder === "netplug" ? NOTHING : conditionOf(call, holder);
     if (condition === undefined) return;
     const until = own?.until();
     // Its own is replaced in one step: the DEL may be killed at any moment.
     const there = until === undefined ? readPending(call, call.environment) : undefined;
-    // A note about another namespace stays: the addresses may still be in use there.
+    // One about another namespace stays: the addresses may still be in use there.
     if (there !== undefined && there.path !== condition.path) return;
     const { prevResult } = call.config;
     const addresses = prevResult === undefined ? (there?.addresses ?? []) : addressesOf(prevResult).map(({ address }) => address);

@@ -81,7 +81,7 @@ function recordsOf({ node, datastore, plugin }: Call, batch: readonly DueRelease
   return ofPods.map(({ containerID, ifName, pod }) => recordQueryOf({ node, workload: { containerID, ifName, pod }, labels: {} }));
 }
 
-/** Releases what the node allocated under a former name, as far as the notes name the addresses. */
+/** Releases what the node allocated under a former name, as far as the pending releases name the addresses. */
 async function releaseElsewhere(call: Call, batch: readonly DueRelease[]): Promise<void> {
   const { config, node } = call;
   const keys = new Set(batch.map(attachmentKeyOf));
@@ -108,9 +108,10 @@ function listDue(call: LocalCall): readonly DueRelease[] {
     if (attachment === undefined) continue;
     // One that cannot be read must not hide the others.
     tolerate(call, () => {
-      const note = readPending(call, attachment);
-      if (note !== undefined && isDue(call, attachment, note))
-        found.push({ ...attachment, addresses: note.addresses, pod: note.pod, mayArrive: mayArrive(call, note.until) });
+      const pending = readPending(call, attachment);
+      if (pending === undefined || !isDue(call, attachment, pending)) return;
+      const { addresses, pod, until } = pending;
+      found.push({ ...attachment, addresses, pod, mayArrive: mayArrive(call, until) });
     });
     if (found.length === MAX_RELEASES) break;
   }

@@ -66,14 +66,17 @@ describe("a hold stays", () => {
   });
 });
 
-test("a hold goes", () => {
-  for (const change of [waitForPolicy, leavePending, damageAnother, beginAtSecond]) {
-    const world = createWorld({ ageMs: LONGEST_ADD_MS + 10_001 });
-    change(world);
-    const pending = world.files[PENDING] ?? "/run/netns/a\n0\n1\n";
-    toPendingOfStaleHolds(world.call, 16);
-    expect([change.name, world.files[HELD], world.files[PENDING]]).toEqual([change.name, undefined, pending]);
-  }
+test.each<[what: string, change: (world: LocalWorld) => void]>([
+  ["whose ADD no longer waits for the policy", waitForPolicy],
+  ["beside a pending release, which stays as it is", leavePending],
+  ["beside one that cannot be read", damageAnother],
+  ["behind another one, where a look begins in the middle", beginAtSecond],
+])("a hold goes %s", (_what, change) => {
+  const world = createWorld({ ageMs: LONGEST_ADD_MS + 10_001 });
+  change(world);
+  const pending = world.files[PENDING] ?? "/run/netns/a\n0\n1\n";
+  toPendingOfStaleHolds(world.call, 16);
+  expect([world.files[HELD], world.files[PENDING]]).toEqual([undefined, pending]);
 });
 
 function waitForPolicy({ call }: LocalWorld): void {

@@ -13,14 +13,14 @@ test.each<[what: string, text: string, pending: PendingRelease]>([
   ["addresses", "/run/netns/a\n5\n1\n10.65.0.1 fd65::1", { ...PLACE, addresses: ADDRESSES }],
   ["a pod", "/run/netns/a\n5\n1\n\nshop/web-0", { ...PLACE, addresses: [], pod: POD }],
   ["both", "/run/netns/a\n5\n1\n10.65.0.1 fd65::1\nshop/web-0", { ...PLACE, addresses: ADDRESSES, pod: POD }],
-])("a file with %s", (_what, text, pending) => {
+])("a file with %s reads as it was written", (_what, text, pending) => {
   const { call, files } = createLocalWorld();
   writePending(call, pending);
   expect(files[FILE]).toBe(text);
   expect(readPending(call, call.environment)).toEqual(pending);
 });
 
-test("a file of a version that knew no addresses", () => {
+test("a file of a version that knew no addresses is read", () => {
   const { call, files } = createLocalWorld();
   files[FILE] = "/run/netns/a\n5\n1";
   expect(readPending(call, call.environment)).toEqual({ ...PLACE, addresses: [] });

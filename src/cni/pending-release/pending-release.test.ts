@@ -24,30 +24,30 @@ function fails(message: string): never {
   throw new Error(message);
 }
 
-/** A DEL's note in advance, where an ADD has the attachment. */
+/** The pending release of a DEL, where an ADD has the attachment. */
 function pendingOfDel({ call, files }: LocalWorld): PendingOfDel {
   files[ATTACHED] = "";
-  const note = preparePendingOfDel(call);
+  const pending = preparePendingOfDel(call);
   delete files[ATTACHED];
-  if (note === undefined) throw new Error("no hold was found");
-  return note;
+  if (pending === undefined) throw new Error("no hold was found");
+  return pending;
 }
 
-describe("a DEL's note in advance", () => {
+describe("the pending release of a DEL under way", () => {
   test("stands until the DEL has released what there is", () => {
     const world = createLocalWorld();
-    const note = pendingOfDel(world);
-    note.write(HELD);
+    const pending = pendingOfDel(world);
+    pending.write(HELD);
     expect(world.files).toEqual({ [FILE]: untilOf(world) });
-    note.drop();
+    pending.drop();
     expect(world.files).toEqual({});
   });
 
   test("stays when the DEL has released what there is, but the last request of a killed ADD may arrive", () => {
     const world = createLocalWorld();
-    const note = pendingOfDel(world);
-    note.write({ ...HELD, isOver: false });
-    note.drop();
+    const pending = pendingOfDel(world);
+    pending.write({ ...HELD, isOver: false });
+    pending.drop();
     expect(world.files).toEqual({ [FILE]: untilOf(world) });
   });
 
@@ -67,14 +67,14 @@ describe("a DEL's note in advance", () => {
   test("neither replaces nor ends an earlier one", () => {
     const world = createLocalWorld();
     world.files[FILE] = "earlier";
-    const note = pendingOfDel(world);
-    note.write(HELD);
-    note.drop();
+    const pending = pendingOfDel(world);
+    pending.write(HELD);
+    pending.drop();
     expect(world.files).toEqual({ [FILE]: "earlier" });
   });
 });
 
-describe("the note of an ADD of netplug-ipam", () => {
+describe("the pending release of an ADD of netplug-ipam", () => {
   test.each(["drop", "leave"] as const)("stays as it is when a newer one in the namespace may have written it: %s", (end) => {
     const world = createLocalWorld();
     const mark = preparePendingOfAdd(world.call, { ...PLACE } as Parameters<typeof preparePendingOfAdd>[1], inState("held", true));
@@ -118,7 +118,7 @@ test.each<[state: HoldState, others: boolean, done: string, left: string | undef
   const seen: string[] = [];
   const work = async (): Promise<void> => {
     await new Promise(setImmediate);
-    seen.push("done", world.files[FILE] ?? "no note");
+    seen.push("done", world.files[FILE] ?? "no file");
   };
   const failure = await unlessTaken(world.call, inState(state), work).catch((thrown: unknown) => thrown);
   expect(failure === undefined ? (seen[0] ?? "not done") : (failure as Error).message).toContain(done);
@@ -131,7 +131,7 @@ describe.each([
   ["another namespace", inState("taken")],
 ])("what undoes a step takes nothing from a newer ADD in %s", (_where, hold) => {
   test.each<Readonly<Record<string, string>>>([{}, { [FILE]: "/run/netns/b\n5\n2\n" }])(
-    "and leaves its note as it is: %p",
+    "and leaves its pending release as it is: %p",
     async (files) => {
       const world = createLocalWorld();
       Object.assign(world.files, files);
@@ -141,7 +141,7 @@ describe.each([
   );
 });
 
-test("what undoes a step leaves an earlier note as it is where others hold the lock", async () => {
+test("what undoes a step leaves an earlier pending release as it is where others hold the lock", async () => {
   const world = createLocalWorld();
   lockedBy(true)(world);
   world.files[FILE] = "/run/netns/b\n0\n2\n";

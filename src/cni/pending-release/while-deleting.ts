@@ -14,14 +14,14 @@ export interface PendingOfDel {
   /** Notes, before the DEL ends a hold, that the addresses are to be released when the hold's namespace is gone. */
   readonly write: (hold: HoldNote) => void;
   /**
-   * Removes it: the DEL has released the addresses that there are, or is done anew. The note stays where the ADD was killed, whose last request
+   * Removes it: the DEL has released the addresses that there are, or is done anew. It stays where the ADD was killed, whose last request
    * may still arrive.
    */
   drop(): void;
   /**
    * Until when the last request of a killed ADD may still arrive, in milliseconds since 1970; 0: the ADD was over.
    *
-   * @returns undefined when there is no such note
+   * @returns undefined where none was written
    */
   until(): number | undefined;
 }
