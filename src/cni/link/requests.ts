@@ -69,7 +69,7 @@ export function podRequests(link: PodLink, index: Ifindex): readonly NetlinkRequ
     const nextHop = NEXT_HOPS[family];
     requests.push(setPermanentNeighbour(index, nextHop, HOST_MAC));
     // The IPv6 next hop is link-local and reachable without a route. The pod's other interfaces have the same one.
-    if (family === 4) requests.push(addRoute({ destination: toHostPrefix(nextHop), index, isFurther: true }));
+    if (family === 4) requests.push(addRoute({ destination: toHostPrefix(nextHop), index, isAppended: true }));
   }
   return requests;
 }
@@ -77,12 +77,12 @@ export function podRequests(link: PodLink, index: Ifindex): readonly NetlinkRequ
 /**
  * A route of the pod by our next hop.
  *
- * @param isFurther another interface of the pod, added before, has a route to the same destination, and keeps the better metric
+ * @param isSecondChoice another interface of the pod, added before, has a route to the same destination, and keeps the better metric
  */
-export function gatewayRoute(destination: Prefix, index: Ifindex, isFurther = false): NetlinkRequest {
+export function gatewayRoute(destination: Prefix, index: Ifindex, isSecondChoice = false): NetlinkRequest {
   const { family } = destination;
   const gateway = NEXT_HOPS[family];
-  if (!isFurther) return addRoute({ destination, index, gateway });
+  if (!isSecondChoice) return addRoute({ destination, index, gateway });
   return addRoute({ destination, index, gateway, metric: DEFAULT_METRICS[family] + index });
 }
 

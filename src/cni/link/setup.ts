@@ -101,14 +101,14 @@ function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): readonly s
   const routes = gatewayRoutesOf(link.routes);
   for (const route of routes) requests.push(gatewayRoute(route, index));
   const outcomes = pod.transact([...requests, ...looksAt(end)]);
-  const further: NetlinkRequest[] = [];
+  const secondChoices: NetlinkRequest[] = [];
   for (const [at, { error }] of outcomes.slice(0, requests.length).entries()) {
     const route = routes[at - routesFrom];
     if (error === undefined) continue;
     if (route === undefined || error.errno !== EEXIST) throw error;
-    further.push(gatewayRoute(route, index, true));
+    secondChoices.push(gatewayRoute(route, index, true));
   }
-  if (further.length > 0) execute(pod, further);
+  if (secondChoices.length > 0) execute(pod, secondChoices);
   return unusableOf(end, outcomes.slice(requests.length));
 }
 

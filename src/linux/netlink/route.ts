@@ -62,12 +62,12 @@ export interface RouteSpec {
   readonly gateway?: Address;
   /** Of several routes to one destination the lowest counts. @default the kernel's: 0 for IPv4, 1024 for IPv6 */
   readonly metric?: number;
-  /** Whether a route of another interface to the same destination may be there, and stays the first choice. IPv4 only. */
-  readonly isFurther?: boolean;
+  /** Whether a route of another interface to the same destination and metric may be there, and stays the first choice. IPv4 only. @default false */
+  readonly isAppended?: boolean;
 }
 
 /** Adds a route to table main; refused with `EEXIST` when one to the same destination with the same metric is there. */
-export function addRoute({ destination, index, gateway, metric, isFurther = false }: RouteSpec): NetlinkRequest {
+export function addRoute({ destination, index, gateway, metric, isAppended = false }: RouteSpec): NetlinkRequest {
   const { family, length } = destination;
   const scope = family === 4 && gateway === undefined ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
   const words: Words = [toWord(toAf(family), length, 0, 0), toWord(RT_TABLE_MAIN, RTPROT_NETPLUG, scope, RTN_UNICAST), 0];
@@ -75,7 +75,7 @@ export function addRoute({ destination, index, gateway, metric, isFurther = fals
   if (gateway !== undefined) pushAddress(words, RTA_GATEWAY, gateway);
   pushNumber(words, RTA_OIF, index);
   if (metric !== undefined) pushNumber(words, RTA_PRIORITY, metric);
-  const flags = NLM_F_CREATE | (isFurther ? NLM_F_APPEND : NLM_F_EXCL);
+  const flags = NLM_F_CREATE | (isAppended ? NLM_F_APPEND : NLM_F_EXCL);
   return { operation: "add route", object: destination, type: RTM_NEWROUTE, flags, payload: words };
 }
 
