@@ -55,8 +55,9 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...loadPrefetch(call)]);
   // Awaited further down: the datastore answers while the kernel is asked.
   const reading = read();
-  const hasWaited = (await lockPodNetns(call, netns)) === "waited";
+  const hasWaited = (await requireNetnsLock(call, netns)) === "waited";
   if (hasWaited) {
+    // A DEL may have been in front of us: then the hold is ended. In any case what was read is out of date.
     hold.retake();
     await cancelPending(call, hold);
   }
@@ -71,8 +72,8 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const request = early ?? toAddRequest(call, attachment, await kubernetes?.toPodFacts(recordOf(call, facts)));
   const begun = { call, hold, sockets, existing, facts, request, delegateConfig: kubernetes?.delegateConfig };
   await withUndo({ clock: host.clock, undoMs: UNDO_MS }, async (stack) => {
-    const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });
-    answer(await carryOut(begun, undo));
+    const timed: UndoStack = { push: ({ what, undo }) => stack.push({ what, undo: (signal) => ledger.time("undo", () => undo(signal)) }) };
+    answer(await carryOut(begun, inOrder(timed)));
   });
   hold.noteSuccess();
 }
@@ -136,7 +137,7 @@ function loadPrefetch(call: Call): readonly Query[] {
 }
 
 /** @throws NetplugError tryAgainLater when other calls keep the namespace locked */
-async function lockPodNetns({ host, deadline }: Call, netns: Netns): Promise<"at-once" | "waited"> {
+async function requireNetnsLock({ host, deadline }: Call, netns: Netns): Promise<"at-once" | "waited"> {
   const outcome = await waitForNetnsLock(host.kernel, netns, { clock: host.clock, remainingMs: deadline.remainingMs });
   if (outcome !== "busy") return outcome;
   throw new NetplugError("tryAgainLater", `wait for network namespace ${quote(netns.path)}: another ADD or DEL works in it`);
