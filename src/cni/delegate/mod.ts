@@ -2,7 +2,7 @@
 
 import { startDeadline } from "../../lib/deadline.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import { type JsonObject, parseJson } from "../../lib/json.ts";
+import { parseJson } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import { parseResult } from "../protocol/parse-result.ts";
 import type { CniResult } from "../protocol/result.ts";
@@ -33,12 +33,11 @@ const VERB_UNKNOWN_CODES: readonly (number | undefined)[] = [1, 4];
  */
 export async function delegateAdd(delegate: Delegate): Promise<CniResult> {
   requireRanges(delegate.type, delegate.config);
-  const config = toDelegateConfig("ADD", delegate.type, delegate.config);
   findDelegate(delegate.type, delegate.environment["CNI_PATH"], delegate.ports.files);
   const containerID = delegate.environment["CNI_CONTAINERID"] ?? "";
   for (let isRepeated = false; ; isRepeated = true) {
     try {
-      const { answer, cniVersion } = await callInAgreedVersion("ADD", delegate, config);
+      const { answer, cniVersion } = await callInAgreedVersion("ADD", delegate);
       if (answer.ok) return toResult(delegate.type, answer.stdout, cniVersion);
       throw toFailure("ADD", delegate.type, answer.error);
     } catch (thrown) {
@@ -53,7 +52,7 @@ export async function delegateAdd(delegate: Delegate): Promise<CniResult> {
 
 /** Tells the delegate that the attachment is gone. @throws as {@link delegateAdd} */
 export async function delegateDel(delegate: Delegate): Promise<void> {
-  const { answer } = await callInAgreedVersion("DEL", delegate, toDelegateConfig("DEL", delegate.type, delegate.config));
+  const { answer } = await callInAgreedVersion("DEL", delegate);
   if (!answer.ok) throw toFailure("DEL", delegate.type, answer.error);
 }
 
@@ -65,7 +64,7 @@ export async function delegateDel(delegate: Delegate): Promise<void> {
  */
 export async function delegateCheck(delegate: Delegate): Promise<boolean> {
   requireRanges(delegate.type, delegate.config);
-  const { answer, cniVersion } = await callInAgreedVersion("CHECK", delegate, toDelegateConfig("CHECK", delegate.type, delegate.config));
+  const { answer, cniVersion } = await callInAgreedVersion("CHECK", delegate);
   if (!answer.ok && hasVerb(cniVersion, "CHECK")) throw toFailure("CHECK", delegate.type, answer.error);
   return answer.ok;
 }
@@ -116,8 +115,8 @@ async function isVerbUnknown(verb: "STATUS" | "GC", { code }: DelegateError, del
 async function callInAgreedVersion(
   verb: CniVerb,
   delegate: Delegate,
-  config: JsonObject,
 ): Promise<{ readonly answer: DelegateAnswer; readonly cniVersion: CniVersion }> {
+  const config = toDelegateConfig(verb, delegate.type, delegate.config);
   const wanted = versionOf(config);
   const answer = await invoke(verb, delegate, config);
   if (answer.ok || answer.error.code !== 1) return { answer, cniVersion: wanted };

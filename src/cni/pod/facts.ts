@@ -49,7 +49,7 @@ export function mayUsePodCidr(type: string | undefined, { ipam }: JsonObject): b
   return type === "host-local" && /"subnet":"usePodCidr(IPv6)?"/i.test(JSON.stringify(ipam ?? null));
 }
 
-/** What was asked for, and is on its way. */
+/** What was asked for, and is on its way: in an object, because a promise would be awaited with the function that returns it. */
 export interface Asked {
   readonly facts: Promise<KubernetesFacts>;
 }
