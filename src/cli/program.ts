@@ -10,7 +10,8 @@ import type { Processes } from "../lib/ports.ts";
 import { endProcesses, linuxProcesses } from "../linux/processes.ts";
 import { wasClosed } from "../linux/standard-streams.ts";
 import { EXIT } from "./failure.ts";
-import type { CliIo, Output } from "./io.ts";
+import { bufferOutput, closedOutput } from "./buffered-output.ts";
+import type { CliIo } from "./io.ts";
 import type { LogText } from "./log-lines.ts";
 import { runCli } from "./main.ts";
 
@@ -22,8 +23,8 @@ import { runCli } from "./main.ts";
  */
 export async function runAsProgram(argv: readonly string[], program = "netplugctl"): Promise<number> {
   const isTerminal = await findTerminals();
-  const stdout = wasClosed(1) ? closedOutput() : toOutput(Bun.stdout.writer(), isTerminal(1));
-  const stderr = toOutput(Bun.stderr.writer(), isTerminal(2));
+  const stdout = wasClosed(1) ? closedOutput() : bufferOutput(Bun.stdout.writer(), isTerminal(1));
+  const stderr = bufferOutput(Bun.stderr.writer(), isTerminal(2));
   const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
   const kubernetes = { processes: processesThatEndWithUs, env: process.env };
   const io: CliIo = {
@@ -125,52 +126,6 @@ export async function openLog(path: string): Promise<LogText | undefined> {
     throw new NetplugError("ioFailure", `read log ${quote(path)}: ${messageOf(cause)}`, { cause });
   }
   throw new NetplugError("ioFailure", `read log ${quote(path)}: it is larger than ${MAX_PIPED_LOG_BYTES} bytes, want a file`);
-}
-
-interface BufferedOutput extends Output {
-  /** Waits until all is written. @returns why it could not be; a closed pipe is no failure: its reader has enough */
-  flush(): Promise<string | undefined>;
-}
-
-/** Nothing is lost when the other end is a pipe that is read slowly. */
-function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolean): BufferedOutput {
-  let fault: string | undefined;
-  /** Writes that do not fit into the sink's buffer. */
-  let pendingWrites: Promise<unknown> = Promise.resolve();
-  const note = (thrown: unknown): void => {
-    if ((thrown as { readonly code?: unknown }).code !== "EPIPE") fault ??= messageOf(thrown);
-  };
-  return {
-    isTerminal,
-    write(text) {
-      try {
-        // A long text is not buffered, so the promise of `write` tells whether it was written; for a short one that of `flush` does.
-        const results = [sink.write(text), sink.flush()].map((result) => Promise.resolve(result).catch(note));
-        pendingWrites = Promise.all([pendingWrites, ...results]);
-      } catch (thrown) {
-        note(thrown);
-      }
-    },
-    async flush() {
-      await pendingWrites;
-      try {
-        await sink.flush();
-      } catch (thrown) {
-        note(thrown);
-      }
-      return fault;
-    },
-  };
-}
-
-/** For a closed stream: whatever is written is lost, and the caller must learn of it. */
-function closedOutput(): BufferedOutput {
-  let fault: string | undefined;
-  return {
-    isTerminal: false,
-    write: () => void (fault = "stdout is closed, want it open; /dev/null if nobody reads it"),
-    flush: async () => fault,
-  };
 }
 
 /**
