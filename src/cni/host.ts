@@ -55,7 +55,7 @@ export interface Host {
   /** Takes the advisory lock on a file, first come first served, waiting at most `waitMs`; undefined when the time is over. */
   takeLock(path: string, waitMs: number): Promise<Disposable | undefined>;
   /** Waits for a turn among the calls of the node: see `linux/turns/`. */
-  takeTurn(path: string, options: Omit<TurnOptions, "clock" | "signal">): Promise<Turn | "served" | undefined>;
+  takeTurn(path: string, options: Omit<TurnOptions, "clock">): Promise<Turn | "served" | undefined>;
   /** How often those who had their turns did work for others: see `linux/turns/`. @throws {NetplugError} ioFailure */
   countWork(path: string): number;
   /** @param openKube gives the client of a datastore on the Kubernetes API; absent: it makes one of its own */

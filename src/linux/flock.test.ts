@@ -39,14 +39,11 @@ test("a lock ends with the process that holds it", async () => {
   expect(lock).toBeDefined();
 });
 
-test("an aborted wait leaves nothing open", async () => {
+test("a wait that is over leaves nothing open", async () => {
   const path = join(folder, "lock");
   using held = await take(path, 0);
   const before = Fd.openCount();
-  const abort = new AbortController();
-  const waiting = takeLock(path, { waitMs: 60_000, clock: systemClock, signal: abort.signal });
-  abort.abort(new Error("enough"));
-  await expect(waiting).rejects.toThrow("enough");
+  expect(await take(path, 20)).toBeUndefined();
   expect(Fd.openCount()).toBe(before);
   expect(held).toBeDefined();
 });

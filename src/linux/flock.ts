@@ -18,12 +18,11 @@ const LOCK_MODE = 0o600;
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 8;
 
-/** How long a lock is waited for, and what ends the wait earlier. */
+/** How long a lock is waited for. */
 export interface LockOptions {
   /** How long to wait for another holder, in milliseconds. */
   readonly waitMs: number;
   readonly clock: Pick<Clock, "monotonic" | "sleep">;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -33,7 +32,7 @@ export interface LockOptions {
  * @returns undefined when somebody else had it all the time; dispose of it to unlock
  * @throws {KernelError} ioFailure when the file cannot be made or locked
  */
-export async function takeLock(path: string, { waitMs, clock, signal }: LockOptions): Promise<Disposable | undefined> {
+export async function takeLock(path: string, { waitMs, clock }: LockOptions): Promise<Disposable | undefined> {
   const fd = openLock(path);
   let isTaken = false;
   try {
@@ -43,7 +42,7 @@ export async function takeLock(path: string, { waitMs, clock, signal }: LockOpti
       if (isTaken) return fd;
       const leftMs = end - clock.monotonic();
       if (leftMs <= 0) return undefined;
-      await clock.sleep(Math.min(pauseMs, leftMs), signal);
+      await clock.sleep(Math.min(pauseMs, leftMs));
     }
   } finally {
     if (!isTaken) fd[Symbol.dispose]();

@@ -16,14 +16,12 @@ interface WaitOptions {
   readonly stallMs: number;
   readonly maxMs: number;
   readonly clock: Pick<Clock, "monotonic" | "sleep">;
-  readonly signal: AbortSignal | undefined;
 }
 
 /** Lets the event loop run from time to time: soon at first, because answers may be on their way. */
 export class BlockingWait {
   readonly #stallMs: number;
   readonly #clock: WaitOptions["clock"];
-  readonly #signal: AbortSignal | undefined;
   /** When all waiting ends, by the clock. */
   readonly #latestEnd: number;
   /** When it ends if the queue does not move. */
@@ -33,11 +31,10 @@ export class BlockingWait {
   #sliceEnd: number;
 
   /** @param before how many are before us */
-  constructor({ stallMs, maxMs, clock, signal }: WaitOptions, before: number | undefined) {
+  constructor({ stallMs, maxMs, clock }: WaitOptions, before: number | undefined) {
     const now = clock.monotonic();
     this.#stallMs = stallMs;
     this.#clock = clock;
-    this.#signal = signal;
     this.#latestEnd = now + maxMs;
     this.#end = Math.min(now + stallMs, this.#latestEnd);
     this.#before = before;
@@ -73,7 +70,7 @@ export class BlockingWait {
     const sliceMs = Math.min(ms, Math.max(0, this.#sliceEnd - this.#clock.monotonic()));
     if (libc().poll(request, BigInt(request.length / 2), Math.ceil(sliceMs)) > 0) return true;
     if (this.#clock.monotonic() >= this.#sliceEnd) {
-      await this.#clock.sleep(0, this.#signal);
+      await this.#clock.sleep(0);
       this.#sliceMs = Math.min(SLICE_GROWTH * this.#sliceMs, LONGEST_SLICE_MS);
       this.#sliceEnd = this.#clock.monotonic() + this.#sliceMs;
     }

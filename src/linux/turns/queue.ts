@@ -37,7 +37,6 @@ export interface TurnOptions {
   /** Gives up after this long in any case, in milliseconds. @default `stallMs` */
   readonly maxMs?: number | undefined;
   readonly clock: Pick<Clock, "monotonic" | "sleep">;
-  readonly signal?: AbortSignal | undefined;
   /** Called when we have to wait: the request to put into the queue. */
   readonly request?: (() => string | undefined) | undefined;
 }
@@ -65,9 +64,9 @@ interface Waiting {
 
 async function waitFor(
   { lock, path, place, request }: Waiting,
-  { stallMs, maxMs = stallMs, clock, signal }: TurnOptions,
+  { stallMs, maxMs = stallMs, clock }: TurnOptions,
 ): Promise<"locked" | "served" | undefined> {
-  const wait = new BlockingWait({ stallMs, maxMs, clock, signal }, place?.countPlaces());
+  const wait = new BlockingWait({ stallMs, maxMs, clock }, place?.countPlaces());
   const idle = new IdleLock(lock, path);
   const isServed = (): boolean => request?.isServed() === true;
   let isPassing = false;

@@ -21,7 +21,6 @@ export interface Turn extends Disposable {
  *
  * @returns undefined when the time is over; `served` when another process has carried out our request: then we need no turn, and have none
  * @throws {KernelError} ioFailure when the file cannot be made or locked
- * @throws the signal's reason
  */
 export async function takeTurn(path: string, options: TurnOptions & { readonly request?: undefined }): Promise<Turn | undefined>;
 export async function takeTurn(path: string, options: TurnOptions): Promise<Turn | "served" | undefined>;
