@@ -262,6 +262,7 @@ test.concurrent.each([
   expect((await node.call("ADD", ofPod)).json?.ips).toMatchObject([{ address: `${address}/32` }]);
   await end(node, ofPod);
   pod.delete();
+  await untilGone(node);
   expect(await node.changes()).toHaveLength(1);
   await delLater(node);
   expect(await node.verify()).toEqual([]);
