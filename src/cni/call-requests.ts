@@ -30,14 +30,14 @@ export function attachmentIdOf({ config, environment }: LocalCall): AttachmentId
 }
 
 /** Asks for what the datastore has under the attachment's name. */
-export function recordQuery(call: Call): RecordQuery {
+export function recordQueryOfCall(call: Call): RecordQuery {
   const { node, config } = call;
   return recordQueryOf({ node, workload: workloadOf(call), labels: config.args.labels });
 }
 
 /** The record that has the attachment's name; it may be an earlier container's. */
 export function recordOf(call: Call, facts: Facts): WorkloadEndpoint | undefined {
-  return answerOf(facts, recordQuery(call))?.value;
+  return answerOf(facts, recordQueryOfCall(call))?.value;
 }
 
 /** `CNI_NETNS_OVERRIDE`, by which the CNI project's own library lets the host's namespace pass. */

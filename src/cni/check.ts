@@ -16,7 +16,7 @@ import type { Cidr } from "../lib/ip/cidr.ts";
 import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../lib/mac-address.ts";
 import { quoteValue } from "../lib/quote.ts";
-import { attachmentIdOf, linkNamesOf, netnsOptionsOf, recordQuery, requestedMac } from "./call-requests.ts";
+import { attachmentIdOf, linkNamesOf, netnsOptionsOf, recordQueryOfCall, requestedMac } from "./call-requests.ts";
 import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
 import { delegateCheck } from "./delegate/mod.ts";
 import { delegateOf } from "./delegate/address-source.ts";
@@ -61,7 +61,7 @@ interface StoredAttachment {
 async function readStored(call: Call): Promise<StoredAttachment> {
   const { node } = call;
   const id = attachmentIdOf(call);
-  const record = recordQuery(call);
+  const record = recordQueryOfCall(call);
   const isMain = call.plugin === "netplug";
   // Nothing is written, so this waits for nobody.
   const { takeTurn: _turn, ...ports } = transactPortsOf(call);

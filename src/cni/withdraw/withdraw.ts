@@ -5,7 +5,7 @@ import { runtimeUidOf } from "../../endpoint/names.ts";
 import { isSameAttachment } from "../../ipam/block.ts";
 import { transact, type TransactOptions } from "../../ipam/transact.ts";
 import type { Hold } from "../attachment-state/hold.ts";
-import { attachmentIdOf, recordQuery } from "../call-requests.ts";
+import { attachmentIdOf, recordQueryOfCall } from "../call-requests.ts";
 import type { Call } from "../call.ts";
 import { transactPortsOf } from "../transact-ports.ts";
 
@@ -37,7 +37,7 @@ export function toDelRequest(call: Call): DelRequest {
       (spec.network ?? id.network) === id.network &&
       // A copy of the pod has its annotations, too.
       (uid === undefined || uid === runtimeUidOf(metadata)),
-    records: call.plugin === "netplug-ipam" ? [] : [recordQuery(call)],
+    records: call.plugin === "netplug-ipam" ? [] : [recordQueryOfCall(call)],
   };
 }
 
