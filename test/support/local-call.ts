@@ -44,7 +44,7 @@ export function createLocalWorld(netns?: string): LocalWorld {
     plugin: "netplug",
     environment: { containerID: "c1", ifName: "eth0", netns },
     args: {},
-    config: { name: "net", ipamLockFile: "/run/netplug/ipam.lock", policySetupTimeoutMs: 0 },
+    config: { name: "net", ipamLockFile: "/run/netplug/ipam.lock", runFolder: "/run/netplug", policySetupTimeoutMs: 0 },
     host,
     log: createLog({ clock, level: "ERROR", sinks: [] }),
   } as unknown as LocalCall; // nothing else of it is used

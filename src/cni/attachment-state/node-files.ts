@@ -6,7 +6,6 @@
 import type { Attachment } from "../../ipam/request.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import type { LocalCall } from "../call.ts";
-import { runFolderOf } from "../config/network-config.ts";
 
 /** The folders, by what their files note. `attached`: which ADD has the attachment; `unreleased`: what a later DEL must release; `dns`: what a delegate said of DNS. */
 export type NodeFile = "attached" | "unreleased" | "dns";
@@ -64,7 +63,7 @@ export function removeNodeFile(call: LocalCall, kind: NodeFile, attachment?: Att
 
 /** The folder with all files of a kind, of every network. */
 export function folderOf({ config }: LocalCall, kind: NodeFile): string {
-  return `${runFolderOf(config)}/${kind}`;
+  return `${config.runFolder}/${kind}`;
 }
 
 /** @returns undefined for an attachment whose names are too long together, or would be taken for an unfinished file: it has no files */

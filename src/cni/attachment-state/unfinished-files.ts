@@ -1,6 +1,5 @@
 /** Files that calls wrote and were killed before they could rename them. Nobody reads those; until they are removed they take memory. */
 
-import { runFolderOf } from "../config/network-config.ts";
 import type { LocalCall } from "../call.ts";
 import { folderOf, type NodeFile, SEPARATOR, tolerate, UNFINISHED } from "./node-files.ts";
 
@@ -14,9 +13,8 @@ export function removeUnfinished(call: LocalCall): void {
 
 /** Removes those of what calls of the node leave for each other besides: count of work, hint of blocks, prefetch, tokens. */
 export function removeUnfinishedOfNode(call: LocalCall): void {
-  const { config } = call;
-  const folder = runFolderOf(config);
-  const workFile = `${config.ipamLockFile.slice(folder.length + 1)}.work`;
+  const { ipamLockFile, runFolder: folder } = call.config;
+  const workFile = `${ipamLockFile.slice(folder.length + 1)}.work`;
   // Others may have files in that folder, too.
   removeIn(call, folder, (name) => name === workFile || name === "blocks.json" || /^next-add\..+\.json$/.test(name));
   removeIn(call, `${folder}/etcd-tokens`, () => true);

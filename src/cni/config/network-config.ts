@@ -49,6 +49,8 @@ export interface NetworkConfig {
   readonly qps: number | undefined;
   readonly burst: number | undefined;
   readonly ipamLockFile: string;
+  /** The folder of `ipamLockFile`, with the files that the processes of a node share. */
+  readonly runFolder: string;
   readonly runtimeConfig: { readonly ips: readonly Address[]; readonly mac: MacAddress | undefined };
   readonly args: { readonly labels: Readonly<Record<string, string>>; readonly ips: readonly Address[] };
   /** For chaining and CHECK; undefined when absent. As it came, it is in `raw`. */
@@ -91,9 +93,4 @@ export interface LogConfig {
   readonly maxSizeBytes: number;
   readonly maxAgeMs: number;
   readonly maxCount: number;
-}
-
-/** The run directory, with the lock and the files that the processes of a node share. */
-export function runFolderOf({ ipamLockFile }: Pick<NetworkConfig, "ipamLockFile">): string {
-  return ipamLockFile.slice(0, ipamLockFile.lastIndexOf("/"));
 }

@@ -28,6 +28,7 @@ export function toNetworkConfig(
   const libDir = values.lib_dir ?? "/var/lib/netplug";
   const apiRoot = values.kubernetes?.k8s_api_root ?? values.policy?.k8s_api_root;
   const labels = values.args?.cni?.labels;
+  const ipamLockFile = values.ipam_lock_file ?? "/var/run/netplug/ipam.lock";
   return {
     name: known.name,
     cniVersion: known.cniVersion,
@@ -67,7 +68,8 @@ export function toNetworkConfig(
     includeDefaultRoutes: values.include_default_routes ?? false,
     qps: values.qps,
     burst: values.burst,
-    ipamLockFile: values.ipam_lock_file ?? "/var/run/netplug/ipam.lock",
+    ipamLockFile,
+    runFolder: ipamLockFile.slice(0, ipamLockFile.lastIndexOf("/")),
     runtimeConfig: { ips: values.runtimeConfig?.ips ?? [], mac: values.runtimeConfig?.mac },
     args: { labels: labels === undefined ? {} : toLabels(labels), ips: values.args?.cni?.ips ?? [] },
     prevResult: known.prevResult,
