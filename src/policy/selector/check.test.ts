@@ -15,3 +15,8 @@ test("global() may stand alone in a rule's namespace selector and nowhere else",
   expect(checkSelector("global()", "plain")).toContain("namespaceSelector of a rule only");
   expect(checkSelector("global() || has(a)", "namespace-of-rule")).toContain("want it alone");
 });
+
+test("global() is found at any depth, but not in names and texts", () => {
+  expect(checkSelector("has(a) || !(has(b) && global())", "plain")).toContain("namespaceSelector of a rule only");
+  expect(checkSelector('has(global) && a == "global()"', "plain")).toBeUndefined();
+});

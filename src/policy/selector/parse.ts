@@ -1,10 +1,13 @@
 /** Parses selectors. */
 
 import { Scanner, SelectorError } from "./scanner.ts";
-import { ALL, type Selector, type TextComparison } from "./selector.ts";
+import type { Selector, TextComparison } from "./selector.ts";
 
 /** Longest selector text. */
 export const MAX_SELECTOR_LENGTH = 1_024;
+
+/** What an empty text means. */
+const ALL: Selector = { type: "all" };
 
 /** How deep parentheses may nest. */
 export const MAX_SELECTOR_DEPTH = 64;

@@ -4,7 +4,7 @@ import { toSelectorText } from "../../../test/support/selector-text.ts";
 import { matches } from "./matches.ts";
 import { MAX_SELECTOR_DEPTH, MAX_SELECTOR_LENGTH, parseSelector, tryParseSelector } from "./parse.ts";
 import { SelectorError } from "./scanner.ts";
-import { type Selector, usesGlobal } from "./selector.ts";
+import type { Selector } from "./selector.ts";
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
 console.error(`TEST_SEED=${seed}`);
@@ -159,11 +159,6 @@ test("canonical text parses back to the same selector", () => {
     }),
     { seed, numRuns: 2_000 },
   );
-});
-
-test("usesGlobal() finds global() at any depth, but not in names and texts", () => {
-  expect(usesGlobal(parseSelector("has(a) || !(has(b) && global())"))).toBe(true);
-  expect(usesGlobal(parseSelector('has(global) && a == "global()"'))).toBe(false);
 });
 
 const anyLabel = fc.constantFrom("a", "b", "in", "netplug.io/zone");

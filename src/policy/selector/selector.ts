@@ -15,13 +15,3 @@ export type Selector =
   | { readonly type: "not"; readonly operand: Selector }
   /** Two operands or more. */
   | { readonly type: "and" | "or"; readonly operands: readonly Selector[] };
-
-/** Selects everything; what an empty text means. */
-export const ALL: Selector = { type: "all" };
-
-/** Whether `global()` occurs anywhere in it: only a rule's namespace selector may say so. */
-export function usesGlobal(selector: Selector): boolean {
-  if (selector.type === "not") return usesGlobal(selector.operand);
-  if (selector.type === "and" || selector.type === "or") return selector.operands.some(usesGlobal);
-  return selector.type === "global";
-}
