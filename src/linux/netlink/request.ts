@@ -1,6 +1,6 @@
 /** One request to rtnetlink, as plain data. */
 
-import { type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import type { Prefix } from "../../lib/ip/prefix.ts";
 
 /** What to ask, and how to name it when the kernel refuses. */
 export interface NetlinkRequest {
@@ -14,9 +14,4 @@ export interface NetlinkRequest {
   readonly flags: number;
   /** 32-bit words: a fixed structure, then attributes. */
   readonly payload: readonly number[];
-}
-
-/** The object as errors show it. */
-export function toObjectText({ object }: NetlinkRequest): string {
-  return typeof object === "string" ? object : toPrefixText(object);
 }

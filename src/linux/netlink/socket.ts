@@ -1,6 +1,7 @@
 /** A socket to rtnetlink: requests in batches, answers and refusals by request, dumps. */
 
 import { NetplugError } from "../../lib/errors.ts";
+import { toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type BackgroundWrite, startWrite } from "../background-write.ts";
 import { SOCK_CLOEXEC } from "../constants.ts";
@@ -34,7 +35,7 @@ import {
   NLMSG_NOOP,
   NLMSGERR_ATTR_MSG,
 } from "./constants.ts";
-import { type NetlinkRequest, toObjectText } from "./request.ts";
+import type { NetlinkRequest } from "./request.ts";
 
 /** What became of one request. */
 export interface Outcome {
@@ -278,7 +279,7 @@ export function execute(socket: RouteSocket, requests: readonly NetlinkRequest[]
 }
 
 /** `struct nlmsgerr`: the negative number, the request's header, and, when flagged, attributes. `NLMSG_DONE` has the number only. */
-function toError(request: NetlinkRequest, { flags, payload }: NetlinkMessage): KernelError | undefined {
+function toError({ operation, object }: NetlinkRequest, { flags, payload }: NetlinkMessage): KernelError | undefined {
   const errno = -(readField(payload, 0, 4) | 0);
   if (errno === 0) return undefined;
   let reason: string | undefined;
@@ -287,5 +288,5 @@ function toError(request: NetlinkRequest, { flags, payload }: NetlinkMessage): K
       if (type === NLMSGERR_ATTR_MSG) reason = `the kernel says ${quote(readText(value))}`;
     });
   }
-  return new KernelError({ operation: request.operation, object: toObjectText(request), errno, reason });
+  return new KernelError({ operation, object: typeof object === "string" ? object : toPrefixText(object), errno, reason });
 }
