@@ -13,6 +13,6 @@ export async function runAsProgram(plugin: PluginName, command: string): Promise
     const { answerOrFail } = await import("../linux/answer.ts");
     return answerOrFail(JSON.stringify(toVersionInfo()), plugin);
   }
-  const { runWithRealHost } = await import("./real-host.ts");
-  return await runWithRealHost(plugin);
+  const { runProcess } = await import("./process.ts");
+  return await runProcess(plugin);
 }

@@ -13,27 +13,13 @@ import { readHostName } from "../linux/hostname.ts";
 import { watchDirectory } from "../linux/inotify.ts";
 import { linuxLogFiles } from "../linux/log-files.ts";
 import { readProcessStartSinceBoot, estimateProcessStart, readTimeSinceBoot } from "../linux/process-start.ts";
-import { endProcess, readStdin, writeStderr, writeStdout } from "../linux/standard-streams.ts";
+import { readStdin, writeStderr, writeStdout } from "../linux/standard-streams.ts";
 import { connectTcp } from "../linux/tcp.ts";
 import { countWork } from "../linux/turns/queue-files.ts";
 import { takeTurn } from "../linux/turns/turn.ts";
-import type { PluginName } from "./call.ts";
 import type { LogConfig } from "./config/network-config.ts";
 import type { Host } from "./host.ts";
 import { linuxKernel } from "./link/kernel.ts";
-import { runPlugin } from "./plugin.ts";
-
-/** Runs the call and ends the process. @returns the exit status when the C library cannot be loaded */
-export async function runWithRealHost(plugin: PluginName): Promise<number> {
-  const host = realHost();
-  let answer = "";
-  const writeAnswer: Host["writeAnswer"] = (text, remainingMs) => host.writeAnswer((answer = text), remainingMs);
-  try {
-    return endProcess(await runPlugin(plugin, { ...host, writeAnswer }));
-  } catch (thrown) {
-    return (await import("../linux/answer.ts")).failUnwritten(thrown, plugin, { answer, status: 1 });
-  }
-}
 
 /** Everything real: environment, stdin, clock, files, processes, kernel, datastore. */
 export function realHost(): Host {
