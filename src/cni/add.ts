@@ -4,6 +4,7 @@ import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts
 import type { Query } from "../datastore/datastore.ts";
 import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds, requestOfFirst } from "../endpoint/plan-add.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
+import type { PlanOptions } from "../ipam/plan-allocation.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { transact } from "../ipam/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
@@ -168,16 +169,12 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, s
       transactPortsOf(call),
       addQueries([request]),
       (known, attempt) => {
-        const decide = (one: AddRequest): AddPlan => call.ledger.time("plan", () => planAdds([one], known, attempt));
-        const kept = keptLink?.plan(request, known, decide);
-        const plan = kept ?? decide(request);
+        const { plan, outcome, isKept } = planOne(call, request, keptLink, known, attempt);
         for (const defect of plan.defects) defects.add(defect);
-        const [outcome] = plan.outcomes;
-        if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
         if ("error" in outcome) throw outcome.error;
         // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
         if (outcome.isNew && plan.writes.length > 0) state.isUndoable = true;
-        return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, prefetch: plan.prefetch, served: plan.served };
+        return { writes: plan.writes, result: { ...outcome, isKept }, prefetch: plan.prefetch, served: plan.served };
       },
       { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome, ...linkWork.besideWrites() },
     ),
@@ -188,4 +185,20 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, s
   const { renewAddresses } = await import("./renew.ts");
   if (await renewAddresses(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
   return await recordAttachment(call, request, await beginReading(call, addQueries([request])), state);
+}
+
+/** Decides what the ADD does: with what its interface has, if that can be kept. */
+function planOne(
+  { ledger }: Call,
+  request: AddRequest,
+  keptLink: KeptLink | undefined,
+  facts: Facts,
+  options: PlanOptions,
+): { readonly plan: AddPlan; readonly outcome: AddOutcome; readonly isKept: boolean } {
+  const plan = (one: AddRequest): AddPlan => ledger.time("plan", () => planAdds([one], facts, options));
+  const kept = keptLink?.plan(request, facts, plan);
+  const chosen = kept ?? plan(request);
+  const [outcome] = chosen.outcomes;
+  if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
+  return { plan: chosen, outcome, isKept: kept !== undefined };
 }
