@@ -2,7 +2,7 @@
 
 import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
 import type { Query } from "../datastore/datastore.ts";
-import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds, requestOfFirst } from "../endpoint/plan-add.ts";
+import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds, toQueueableRequest } from "../endpoint/plan-add.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
 import type { PlanOptions } from "../ipam/plan-allocation.ts";
 import type { AddressRequest } from "../ipam/request.ts";
@@ -157,7 +157,7 @@ interface Recording {
 async function recordAttachment(call: Call, request: AddRequest, facts: Facts, state: Recording): Promise<Planned> {
   const { hold, keptLink, linkWork } = state;
   const queueRequest = (): AddressRequest | undefined => {
-    const wanted = keptLink === undefined ? requestOfFirst(request, facts) : undefined;
+    const wanted = keptLink === undefined ? toQueueableRequest(request, facts) : undefined;
     // Whoever has the turn may send it in its own commit.
     if (wanted !== undefined) state.isUndoable = hold.isCommitUnderWay = true;
     return wanted;

@@ -138,7 +138,7 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
 }
 
 /** What others may allocate for an ADD that waits: its request, unless it names addresses, or the datastore already knows the attachment. */
-export function requestOfFirst(request: AddRequest, facts: Facts): AddressRequest | undefined {
+export function toQueueableRequest(request: AddRequest, facts: Facts): AddressRequest | undefined {
   if (!("ipam" in request) || request.ipam.addresses.length > 0) return undefined;
   const { attachment, ipam } = request;
   const isKnown = collectWanted(() => ownRecordOf(attachment, facts) !== undefined || holdsAny(ipam.owner, facts));

@@ -7,7 +7,7 @@ import { allocate } from "../ipam/allocate.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
 import { parseAddress } from "../lib/ip/address.ts";
-import { addQueries, type AddRequest, planAdds, requestOfFirst } from "./plan-add.ts";
+import { addQueries, type AddRequest, planAdds, toQueueableRequest } from "./plan-add.ts";
 
 const NODE = "n1";
 
@@ -38,19 +38,19 @@ test.each<[what: string, before: readonly AddRequest[], asked: AddRequest, isGiv
   ["is nothing for a delegate's addresses", [], delegated, false],
   ["is nothing for an attachment that has an address", [wanted], wanted, false],
   ["is nothing for an attachment that has a record", [delegated], wanted, false],
-])("it %s", async (_what, before, asked, isGiven) => {
+])("the request for the queue %s", async (_what, before, asked, isGiven) => {
   const world = await worldAfter(before);
   const facts = await readFacts(world.ports, addQueries([asked]));
-  expect(requestOfFirst(asked, facts)).toEqual(isGiven && "ipam" in asked ? asked.ipam : undefined);
+  expect(toQueueableRequest(asked, facts)).toEqual(isGiven && "ipam" in asked ? asked.ipam : undefined);
 });
 
-test("it is nothing for an attachment that has an address, but no record", async () => {
+test("the request for the queue is nothing for an attachment that has an address, but no record", async () => {
   const world = await worldAfter([]);
   await allocate(world.ports, requestFor("c1", NODE));
-  expect(requestOfFirst(wanted, await readFacts(world.ports, addQueries([wanted])))).toBeUndefined();
+  expect(toQueueableRequest(wanted, await readFacts(world.ports, addQueries([wanted])))).toBeUndefined();
 });
 
-test("it is nothing while it is not known whether the attachment has an address", async () => {
+test("the request for the queue is nothing while it is not known whether the attachment has an address", async () => {
   const world = await worldAfter([]);
-  expect(requestOfFirst(wanted, await readFacts(world.ports, []))).toBeUndefined();
+  expect(toQueueableRequest(wanted, await readFacts(world.ports, []))).toBeUndefined();
 });
