@@ -73,8 +73,12 @@ export function toAttachmentRequest(call: Call): AttachmentRequest {
  * @throws NetplugError invalidConfig when it wants none
  */
 export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
-  const { families, pools } = pod?.request ?? call.config.ipam;
-  const addresses = pod === undefined || pod.request.addresses.length === 0 ? requestedAddresses(call) : pod.request.addresses;
+  const annotated = pod?.request;
+  const { families, pools } = annotated ?? call.config.ipam;
+  const { addresses, source } =
+    annotated === undefined || annotated.addresses.length === 0
+      ? requestedAddresses(call)
+      : { ...annotated, source: annotated.namedBy.addresses };
   if (families.length === 0 && addresses.length === 0) {
     throw new NetplugError(
       "invalidConfig",
@@ -86,7 +90,7 @@ export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
     use: "Workload",
     families,
     pools,
-    poolsNamedBy: pod?.request.poolsNamedBy,
+    namedBy: { ...annotated?.namedBy, addresses: source },
     addresses,
     namespaceLabels: pod?.namespaceLabels ?? {},
   };
@@ -108,7 +112,7 @@ export function toAddSubject(call: Call, attachment: AttachmentRequest): AddSubj
 
 /** The part of an {@link AddressRequest} that is known before the pod is read. */
 export function toAllocationSubject(call: Call): AllocationSubject {
-  return { owner: { node: call.node }, addresses: findExplicit(call)?.addresses ?? [] };
+  return { owner: { node: call.node }, addresses: findExplicit(call).addresses };
 }
 
 function ownerOf(call: Call, facts: PodFacts | undefined): AllocationOwner {
@@ -121,14 +125,20 @@ function ownerOf(call: Call, facts: PodFacts | undefined): AllocationOwner {
   return { ...identity, ...pod, namespace: toNamespace(workload, config.args.labels), endpoint: toEndpointName(node, workload) };
 }
 
+/** Addresses that are asked for, and where; undefined: nowhere. */
+interface AddressesBy {
+  readonly source: string | undefined;
+  readonly addresses: readonly Address[];
+}
+
 /** The explicit request that ranks highest: capability, then convention, then `CNI_ARGS`. A pod's annotation may still outrank it. */
-function findExplicit({ config, args }: Call): { readonly source: string; readonly addresses: readonly Address[] } | undefined {
+function findExplicit({ config, args }: Call): AddressesBy {
   const requests = [
     { source: '"runtimeConfig.ips"', addresses: config.runtimeConfig.ips },
     { source: '"args.cni.ips"', addresses: config.args.ips },
     { source: "IP of CNI_ARGS", addresses: args.ip === undefined ? [] : [args.ip] },
   ];
-  return requests.find(({ addresses }) => addresses.length > 0);
+  return requests.find(({ addresses }) => addresses.length > 0) ?? { source: undefined, addresses: [] };
 }
 
 /**
@@ -136,14 +146,13 @@ function findExplicit({ config, args }: Call): { readonly source: string; readon
  *
  * @throws NetplugError invalidConfig for more than one address of a family: `CNI_ARGS` has room for one address only
  */
-function requestedAddresses(call: Call): readonly Address[] {
+function requestedAddresses(call: Call): AddressesBy {
   const first = findExplicit(call);
-  if (first === undefined) return [];
   // `podman network reload` asks twice for an address that is fixed: as what the container has, and as what its user said
   const addresses = first.addresses.filter((one, place, all) => all.findIndex((other) => equalAddresses(one, other)) === place);
   for (const family of [4, 6] as const) {
     const count = addresses.filter((address) => address.family === family).length;
     if (count > 1) throw new NetplugError("invalidConfig", `read ${first.source}: got ${count} IPv${family} addresses, want at most one`);
   }
-  return addresses;
+  return { ...first, addresses };
 }

@@ -9,8 +9,6 @@ import { parseAddress } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import { allocate } from "./allocate.ts";
 
-const ips = (...texts: string[]) => ({ addresses: texts.map(parseAddress) });
-
 describe("allocate()", () => {
   test("claims a block for a node that has none, with two reads and one write", async () => {
     const world = await createIpamWorld();
@@ -172,7 +170,7 @@ describe("allocate()", () => {
 
   test.each([
     ["for an address of any kind", {}],
-    ["for one that is asked for", ips("10.65.0.7")],
+    ["for one that is asked for", { addresses: [parseAddress("10.65.0.7")] }],
   ])("gives nothing of a pool that was disabled after it was read, %s", async (_, wanted) => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
@@ -281,6 +279,18 @@ describe("allocate()", () => {
     ]);
   });
 
+  test("tells of the annotation that asks for a family without a pool, not of the config", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const asked = { families: [6], namedBy: { families: 'annotation "f" of pod "default/web"' } } as const;
+    expect(await failureOf(world.add("c1", "n1", asked))).toMatchObject({
+      kind: "noAddressLeft",
+      message: expect.stringMatching(
+        /: there is no IPv6 pool; create one with "netplugctl create"; annotation "f" of pod "default\/web" names IPv6$/,
+      ),
+    });
+  });
+
   test.each([
     ["does not exist", false],
     ["has gone when it is to be committed", true],
@@ -320,64 +330,6 @@ describe("allocate()", () => {
     const outcomes = await allocateAll(world.ports, requests);
     expect(world.datastore.requests.roundTrips - before).toBe(2);
     expect(outcomes.map((outcome) => ("error" in outcome ? outcome.error.kind : "given"))).toEqual(["given", "poolUnusable", "given"]);
-  });
-});
-
-describe("an explicit address", () => {
-  test("is taken from a new block of the node, reserved or not", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24");
-    await world.put("IPReservation", "r", { reservedCIDRs: ["10.65.0.128/25"] });
-    expect(await world.add("c1", "n1", ips("10.65.0.200"))).toEqual(["10.65.0.200"]);
-    expect(await world.blocks()).toEqual(["10.65.0.192/26 n1 1/64"]);
-  });
-
-  test("that somebody has is refused with the owner", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24");
-    await world.add("c1", "n1", ips("10.65.0.7"));
-    expect(await world.add("c1", "n1", ips("10.65.0.7"))).toEqual(["10.65.0.7"]);
-    expect(await failureOf(world.add("c2", "n2", ips("10.65.0.7")))).toMatchObject({
-      kind: "addressInUse",
-      message:
-        'use address "10.65.0.7": it belongs to container "c1" (interface "eth0", network "pods") on node "n1" since 2023-11-14T22:13:20Z; ' +
-        "if that is gone for good: netplugctl ipam release --ip=10.65.0.7",
-    });
-  });
-
-  test("outside of all usable pools is refused", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24", { disabled: true });
-    expect(await failureOf(world.add("c1", "n1", ips("10.65.0.7")))).toMatchObject({
-      kind: "addressOutsidePools",
-      message: 'use address "10.65.0.7": pool "a" (10.65.0.0/24) cannot be used: it is disabled',
-    });
-    expect(await failureOf(world.add("c1", "n1", ips("10.66.0.7")))).toMatchObject({
-      message: 'use address "10.66.0.7": it lies in no pool; IPv4 pools are "a" (10.65.0.0/24)',
-    });
-    expect(await failureOf(world.add("c1", "n1", ips("fd00::7")))).toMatchObject({
-      message: 'use address "fd00::7": it lies in no pool; there is no IPv6 pool',
-    });
-  });
-
-  test("is the complete list: all or nothing", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24");
-    expect(await failureOf(world.add("c1", "n1", ips("10.65.0.7", "fd00::7")))).toMatchObject({ kind: "addressOutsidePools" });
-    expect(await world.blocks()).toEqual([]);
-  });
-
-  test("is borrowed from another node's block, but not with strictAffinity", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24");
-    await world.add("c1", "n1", ips("10.65.0.7"));
-    expect(await world.add("c2", "n2", ips("10.65.0.8"))).toEqual(["10.65.0.8"]);
-    await world.configure({ strictAffinity: true });
-    expect(await failureOf(world.add("c3", "n2", ips("10.65.0.9")))).toMatchObject({
-      message: expect.stringContaining('its block "10.65.0.0/26" belongs to node "n1", and strictAffinity forbids'),
-    });
-    expect(await failureOf(world.add("c3", "n2", ips("10.65.0.7")))).toMatchObject({ kind: "addressInUse" });
-    expect(await world.add("c3", "n1", ips("10.65.0.9"))).toEqual(["10.65.0.9"]);
   });
 });
 

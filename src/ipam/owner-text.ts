@@ -1,4 +1,4 @@
-/** Owners of addresses, for messages. */
+/** Owners of addresses, and who asks for them, for messages. */
 
 import type { Allocation } from "../api/ipam-block.ts";
 import { quote } from "../lib/quote.ts";
@@ -10,6 +10,11 @@ export function describeAllocation({ owner, since }: Allocation): string {
   const who =
     owner.pod === undefined ? `${container} (${detail})` : `pod ${quote(podOf(owner.namespace, owner.pod))} (${container}, ${detail})`;
   return `${who} on node ${quote(owner.node)} since ${toTimeText(since)}`;
+}
+
+/** Who names what a message is about. @param origin as in `AddressRequest.namedBy`; undefined: nothing is said */
+export function toOriginText(origin: string | undefined, what: string): string {
+  return origin === undefined ? "" : `; ${origin} names ${what}`;
 }
 
 /** RFC 3339 in UTC, to the second. */

@@ -70,9 +70,17 @@ describe("pools that a request names", () => {
 
   test("which cannot be used, and where they are named", async () => {
     const world = await worldWith(pools);
-    const asked = { pools: { 4: ["off"] }, poolsNamedBy: { 4: 'annotation "a" of namespace "shop"' } };
+    const asked = { pools: { 4: ["off"] }, namedBy: { 4: 'annotation "a" of namespace "shop"' } };
     const message = 'use pool "off": it is disabled; annotation "a" of namespace "shop" names it';
     expect(await failureOf(world.add("c1", "n1", asked))).toMatchObject(refusal("poolUnusable", message));
+  });
+
+  test("which are full, and where they are named", async () => {
+    const world = await worldWith({ one: { cidr: "10.70.0.0/32", blockSize: 32 } });
+    const asked = { pools: { 4: ["one"] }, namedBy: { 4: 'annotation "a" of namespace "shop"' } };
+    await world.add("c1", "n1", asked);
+    const message = 'full: all 1 addresses are in use; annotation "a" of namespace "shop" names no other pool';
+    expect(await failureOf(world.add("c2", "n1", asked))).toMatchObject(refusal("noAddressLeft", message));
   });
 
   test.each<[4 | 6, readonly string[], string]>([

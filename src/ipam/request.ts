@@ -14,13 +14,16 @@ export interface AddressRequest {
   readonly families: readonly Family[];
   /** Names or CIDRs of the only pools to use, in this order; undefined: all that select node and namespace. */
   readonly pools: Readonly<Partial<Record<Family, readonly string[]>>>;
-  /** Where the pools of a family are named, for messages: `annotation "…" of namespace "shop"`. @default nothing is said */
-  readonly poolsNamedBy?: Readonly<Partial<Record<Family, string>>> | undefined;
+  /** @default nothing is said */
+  readonly namedBy?: NamedBy | undefined;
   /** Exactly these addresses: the complete list. */
   readonly addresses: readonly Address[];
   /** For `namespaceSelector`; without a Kubernetes namespace it is evaluated against no labels. */
   readonly namespaceLabels: Readonly<Record<string, string>>;
 }
+
+/** Where the pools of a family, families and addresses are named, for messages: `annotation "…" of namespace "shop"`. */
+export type NamedBy = Readonly<Partial<Record<Family | "families" | "addresses", string | undefined>>>;
 
 /** An attachment, as the runtime names it within a network. */
 export interface Attachment {

@@ -261,11 +261,11 @@ test("prevResult of an earlier plugin is kept behind ours, with its indexes shif
 
 describe("requested addresses", () => {
   test.each([
-    ["runtimeConfig.ips", { runtimeConfig: { ips: ["10.65.0.77/32"] } }, undefined],
-    ["args.cni.ips", { args: { cni: { ips: ["10.65.0.77"] } } }, undefined],
-    ["CNI_ARGS IP", {}, "IP=10.65.0.77"],
-    ["the same twice in runtimeConfig.ips", { runtimeConfig: { ips: ["10.65.0.77", "10.65.0.77"] } }, undefined],
-  ])("by %s are given, and the one in use names its owner", async (_way, extra, args) => {
+    ["runtimeConfig.ips", '"runtimeConfig.ips"', { runtimeConfig: { ips: ["10.65.0.77/32"] } }, undefined],
+    ["args.cni.ips", '"args.cni.ips"', { args: { cni: { ips: ["10.65.0.77"] } } }, undefined],
+    ["CNI_ARGS IP", "IP of CNI_ARGS", {}, "IP=10.65.0.77"],
+    ["the same twice in runtimeConfig.ips", '"runtimeConfig.ips"', { runtimeConfig: { ips: ["10.65.0.77", "10.65.0.77"] } }, undefined],
+  ])("by %s are given, and the one in use names its owner and who asks for it", async (_way, origin, extra, args) => {
     using pod = new TestNetns();
     using other = new TestNetns();
     const containerID = node.newContainerID();
@@ -275,6 +275,7 @@ describe("requested addresses", () => {
     const refused = await node.call("ADD", { containerID: node.newContainerID(), netns: other.path, ...call });
     expect([refused.status, refused.json?.code]).toEqual([1, 102]);
     expect(refused.json?.msg).toContain(containerID);
+    expect(refused.json?.msg).toStartWith(`use address "10.65.0.77" from ${origin}: it belongs to `);
     await node.del({ containerID, netns: pod.path, ...call });
   });
 

@@ -143,10 +143,14 @@ describe("addresses", () => {
   });
 
   test("outside of every pool are code 103, and one in use is code 102 and names the pod that has it (needs cluster)", async () => {
-    expect((await refusal(await makePod({ ipAddrs: '["192.0.2.1"]' }))).code).toBe(103);
+    const originOf = ({ name }: TestPod): string => ` from annotation "cni.netplug.io/ipAddrs" of pod "default/${name}": `;
+    const outside = await makePod({ ipAddrs: '["192.0.2.1"]' });
+    expect(await refusal(outside)).toMatchObject({ code: 103, msg: expect.stringContaining(originOf(outside)) });
     await using attached = await AttachedPod.add(world, await makePod({ ipAddrs: '["10.65.0.80"]' }));
-    const { code, msg } = await refusal(await makePod({ ipAddrs: '["10.65.0.80"]' }));
+    const late = await makePod({ ipAddrs: '["10.65.0.80"]' });
+    const { code, msg } = await refusal(late);
     expect([code, msg]).toEqual([102, expect.stringContaining(`default/${attached.pod.name}`)]);
+    expect(msg).toContain(originOf(late));
   });
 
   test("are asked for by each interface: a second one gets code 102, and the first goes on (needs cluster)", async () => {

@@ -52,7 +52,7 @@ describe("without annotations", () => {
     expect(read({})).toEqual({
       families: [4],
       pools: { 4: ["from-config"] },
-      poolsNamedBy: {},
+      namedBy: {},
       addresses: [],
       addressesWithoutIpam: [],
       mac: undefined,
@@ -84,11 +84,11 @@ describe("pools", () => {
 
   test("are told apart by who names them, for messages", () => {
     const namespace = { ipv4pools: '["ns4"]', ipv6pools: '["ns6"]' };
-    expect(read({ ipv4pools: '["pod4"]' }, namespace).poolsNamedBy).toEqual({
+    expect(read({ ipv4pools: '["pod4"]' }, namespace).namedBy).toEqual({
       4: 'annotation "cni.netplug.io/ipv4pools" of pod "prod/web-0"',
       6: 'annotation "cni.netplug.io/ipv6pools" of namespace "prod" for pod "prod/web-0"',
     });
-    expect(read({ ipv4pools: "[]" }).poolsNamedBy).toEqual({});
+    expect(read({ ipv4pools: "[]" }).namedBy).toEqual({});
   });
 
   test("of an empty list set nothing", () => {
@@ -113,6 +113,12 @@ describe("families", () => {
     expect(read({}, { ipFamilies: value }).families).toEqual(families);
     expect(read({ ipFamilies: '["IPv4"]' }, { ipFamilies: value }).families).toEqual([4]);
   });
+
+  test("are told to be the annotation's, for messages", () => {
+    const value = { ipFamilies: '["IPv6"]' };
+    expect(read(value, value).namedBy).toEqual({ families: 'annotation "cni.netplug.io/ipFamilies" of pod "prod/web-0"' });
+    expect(read({}, value).namedBy).toEqual({ families: expect.stringContaining('of namespace "prod"') });
+  });
 });
 
 describe("addresses", () => {
@@ -123,6 +129,10 @@ describe("addresses", () => {
   ])("%s are asked for, through IPAM or without it", (value, addresses) => {
     expect(texts(read({ ipAddrs: value }))).toMatchObject({ addresses, addressesWithoutIpam: [] });
     expect(texts(read({ ipAddrsNoIpam: value }))).toMatchObject({ addresses: [], addressesWithoutIpam: addresses });
+  });
+
+  test("are told to be the annotation's, for messages", () => {
+    expect(read({ ipAddrs: '["10.65.0.7"]' }).namedBy).toEqual({ addresses: 'annotation "cni.netplug.io/ipAddrs" of pod "prod/web-0"' });
   });
 
   test("count on the pod only", () => {

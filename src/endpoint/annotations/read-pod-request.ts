@@ -4,6 +4,7 @@
  */
 
 import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
+import type { NamedBy } from "../../ipam/request.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Address, Family } from "../../lib/ip/address.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
@@ -38,8 +39,8 @@ export interface PodRequest {
   readonly families: readonly Family[];
   /** For `AddressRequest.pools`. */
   readonly pools: Readonly<Partial<Record<Family, readonly string[]>>>;
-  /** For `AddressRequest.poolsNamedBy`: those of annotations only. */
-  readonly poolsNamedBy: Readonly<Partial<Record<Family, string>>>;
+  /** For `AddressRequest.namedBy`: by annotations only. */
+  readonly namedBy: NamedBy;
   /** For `AddressRequest.addresses`; ranks above every other explicit request. Empty: not asked for. */
   readonly addresses: readonly Address[];
   /** For `AddRequest.delegated`: used as they are, without any address management. Empty: not asked for. */
@@ -73,20 +74,24 @@ export function readPodRequest(
     return undefined;
   };
   const pools: Partial<Record<Family, readonly string[]>> = { ...config.pools };
-  const poolsNamedBy: Partial<Record<Family, string>> = {};
+  const namedBy: { -readonly [What in keyof NamedBy]: NamedBy[What] } = {};
   for (const family of FAMILIES) {
     const named = fromPodOrNamespace(POOLS[family], readNamedPools);
     if (named === undefined) continue;
     pools[family] = named.names;
-    poolsNamedBy[family] = named.namedBy;
+    namedBy[family] = named.namedBy;
   }
+  const families = fromPodOrNamespace("ipFamilies", (source) => ({ listed: readFamilies(source), namedBy: toSourceText(source) }));
+  if (families !== undefined) namedBy.families = families.namedBy;
+  const fixed = onPod(pod, "ipAddrs");
+  if (fixed !== undefined) namedBy.addresses = toSourceText(fixed);
   const mac = onPod(pod, "hwAddr");
   const prefixes = onPod(pod, "allowedSourcePrefixes");
   return {
     ...readAddresses(pod, config),
-    families: fromPodOrNamespace("ipFamilies", readFamilies) ?? config.families,
+    families: families?.listed ?? config.families,
     pools,
-    poolsNamedBy,
+    namedBy,
     mac: mac === undefined ? undefined : readHardwareAddress(mac),
     floatingIPs: readFloating(pod, config),
     allowedSourcePrefixes: prefixes === undefined ? [] : readSourcePrefixes(prefixes),

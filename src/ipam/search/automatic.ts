@@ -61,7 +61,7 @@ export function assignAutomatic(request: AddressRequest, family: Family, context
     (context.configuration.strictAffinity ? undefined : byBorrowing(search));
   if (found !== undefined) return found;
   for (const { block } of search.own) noteCoolingDown(search, block.cidr, freeOrdinalsOf(block));
-  throw noAddressLeft({ ...search, node, refused: selection.refused, noClaim });
+  throw noAddressLeft({ ...search, refused: selection.refused, noClaim });
 }
 
 function selectFor(request: AddressRequest, family: Family, { facts, pools, defects }: PlanContext): PoolSelection {
@@ -69,7 +69,7 @@ function selectFor(request: AddressRequest, family: Family, { facts, pools, defe
   const stored = know(facts, { type: "get", ref: { kind: "Node", name: node } });
   const nodeLabels = stored?.value.metadata.labels ?? {};
   const criteria = { family, use: request.use, node, nodeLabels, namespaceLabels: request.namespaceLabels };
-  const selection = selectPools(pools, criteria, request.pools[family], request.poolsNamedBy?.[family]);
+  const selection = selectPools(pools, criteria, request.pools[family], request.namedBy?.[family]);
   for (const { name, reason, isDefect } of selection.refused) if (isDefect) defects.add(`pool ${quote(name)} is left out: ${reason}`);
   return selection;
 }

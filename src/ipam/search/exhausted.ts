@@ -4,13 +4,15 @@ import { NetplugError } from "../../lib/errors.ts";
 import type { Family } from "../../lib/ip/address.ts";
 import { containsPrefix, parsePrefix, sizeOf, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
+import { toOriginText } from "../owner-text.ts";
 import type { Pool, RefusedPool } from "../pools.ts";
+import type { AddressRequest } from "../request.ts";
 import type { PlanContext } from "./plan-context.ts";
 
 /** What was sought in vain. */
 export interface Exhaustion {
+  readonly request: AddressRequest;
   readonly family: Family;
-  readonly node: string;
   readonly context: PlanContext;
   /** Those that could be used. */
   readonly pools: readonly Pool[];
@@ -25,19 +27,24 @@ export interface Exhaustion {
 
 /** Error 101. */
 export function noAddressLeft(exhaustion: Exhaustion): NetplugError {
-  const { node, pools, refused } = exhaustion;
+  const { request, family, pools, refused } = exhaustion;
+  const { owner, namedBy } = request;
   const reasons = [
     ...pools.map((pool) => `pool ${quote(pool.name)} (${toPrefixText(pool.cidr)}): ${whyNothingLeft(pool, exhaustion)}`),
     ...refused.map(({ name, reason }) => `pool ${quote(name)}: ${reason}`),
   ];
   const why = reasons.length > 0 ? reasons.join("; ") : noPool(exhaustion);
-  return new NetplugError("noAddressLeft", `allocate an IPv${exhaustion.family} address on node ${quote(node)}: no address left: ${why}`);
+  const origin = toOriginText(namedBy?.[family], "no other pool") + toOriginText(namedBy?.families, `IPv${family}`);
+  return new NetplugError(
+    "noAddressLeft",
+    `allocate an IPv${family} address on node ${quote(owner.node)}: no address left: ${why}${origin}`,
+  );
 }
 
-/** In a cluster of one family it is the config that asks for the wrong one: by default for IPv4. */
-function noPool({ family, context }: Exhaustion): string {
+/** In a cluster of one family it is the config that asks for the wrong one, by default for IPv4, unless it is an annotation. */
+function noPool({ request, family, context }: Exhaustion): string {
   const text = `there is no IPv${family} pool; create one with "netplugctl create"`;
-  if (context.pools.pools.length === 0) return text;
+  if (context.pools.pools.length === 0 || request.namedBy?.families !== undefined) return text;
   return `${text}, or have pods get IPv${family === 4 ? 6 : 4} alone: assign_ipv4 "${family === 6}", assign_ipv6 "${family === 4}"`;
 }
 

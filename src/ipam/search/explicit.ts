@@ -1,6 +1,6 @@
 /** Gives exactly the address that somebody asked for. */
 
-import { NetplugError } from "../../lib/errors.ts";
+import { type ErrorName, NetplugError } from "../../lib/errors.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { containsAddress, ordinalOf, type Prefix, prefixOf, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
@@ -26,37 +26,37 @@ export function assignExplicit(request: AddressRequest, address: Address, contex
   const from = blockFor(request, address, pool, context, draft);
   const { block } = from;
   const ordinal = ordinalOf(block.cidr, address);
-  if (ordinal === undefined)
-    throw new NetplugError("internal", `use address ${text(address)}: it is not in block "${toPrefixText(block.cidr)}"`);
+  if (ordinal === undefined) throw refusal("internal", request, address, `it is not in block "${toPrefixText(block.cidr)}"`);
   const holder = block.allocations.find((allocation) => allocation.ordinal === ordinal);
   if (holder !== undefined) {
     // A node that never comes back calls no DEL.
     const next = `if that is gone for good: netplugctl ipam release --ip=${toAddressText(address)}`;
-    throw new NetplugError("addressInUse", `use address ${text(address)}: it belongs to ${describeAllocation(holder)}; ${next}`);
+    throw refusal("addressInUse", request, address, `it belongs to ${describeAllocation(holder)}; ${next}`);
   }
   return give({ draft, request, context }, pool, from, ordinal);
 }
 
-function poolOf({ use }: AddressRequest, address: Address, { pools }: PlanContext): Pool {
+function poolOf(request: AddressRequest, address: Address, { pools }: PlanContext): Pool {
   const around = pools.pools.filter((pool) => containsAddress(pool.cidr, address));
-  const whyNot = (pool: Pool): string | undefined => pool.unusable ?? whyNotUsed(pool, use);
+  const whyNot = (pool: Pool): string | undefined => pool.unusable ?? whyNotUsed(pool, request.use);
   const usable = around.find((pool) => whyNot(pool) === undefined);
   if (usable !== undefined) return usable;
   const reasons = around.map((pool) => `pool ${quote(pool.name)} (${toPrefixText(pool.cidr)}) cannot be used: ${whyNot(pool) ?? ""}`);
-  if (reasons.length > 0) throw new NetplugError("addressOutsidePools", `use address ${text(address)}: ${reasons.join("; ")}`);
+  if (reasons.length > 0) throw refusal("addressOutsidePools", request, address, reasons.join("; "));
   const { family } = address;
   const known = pools.pools.filter(({ cidr }) => cidr.family === family).map(({ name, cidr }) => `${quote(name)} (${toPrefixText(cidr)})`);
   const choice = known.length === 0 ? `there is no IPv${family} pool` : `IPv${family} pools are ${known.join(", ")}`;
   const left = pools.invalid.map(({ name, reason }) => `; pool ${quote(name)} is left out: ${reason}`);
-  throw new NetplugError("addressOutsidePools", `use address ${text(address)}: it lies in no pool; ${choice}${left.join("")}`);
+  throw refusal("addressOutsidePools", request, address, `it lies in no pool; ${choice}${left.join("")}`);
 }
 
 /** The claimed block around the address, or a new one; an empty one of another node is taken over. */
-function blockFor({ owner: { node } }: AddressRequest, address: Address, pool: Pool, context: PlanContext, draft: Draft): DraftBlock {
+function blockFor(request: AddressRequest, address: Address, pool: Pool, context: PlanContext, draft: Draft): DraftBlock {
+  const { node } = request.owner;
   const found = blockOfAddress(context.facts, draft, address, node);
   if (found === undefined) {
     const cidr = prefixOf(address, pool.blockLength);
-    refuseOverlap(address, cidr, pool, context);
+    refuseOverlap(request, address, cidr, pool, context);
     return { stored: undefined, block: newBlock(cidr, node, context.moment.now) };
   }
   const { stored, block } = found;
@@ -65,22 +65,20 @@ function blockFor({ owner: { node } }: AddressRequest, address: Address, pool: P
   const isHeld = block.allocations.some(({ ordinal }) => ordinal === ordinalOf(block.cidr, address));
   if (context.configuration.strictAffinity && !isHeld) {
     const where = `its block "${toPrefixText(block.cidr)}" belongs to node ${quote(block.node)}`;
-    throw new NetplugError(
-      "addressOutsidePools",
-      `use address ${text(address)} on node ${quote(node)}: ${where}, and strictAffinity forbids to borrow from it`,
-    );
+    throw refusal("addressOutsidePools", request, address, `${where}, and strictAffinity forbids node ${quote(node)} to borrow from it`);
   }
   return found;
 }
 
 /** Blocks of another size, from before the pool was made anew, may lie where the new one would be. */
-function refuseOverlap(address: Address, cidr: Prefix, pool: Pool, { facts }: PlanContext): void {
+function refuseOverlap(request: AddressRequest, address: Address, cidr: Prefix, pool: Pool, { facts }: PlanContext): void {
   const [other] = know(facts, { type: "claimed-blocks", within: cidr, limit: 1 }, () => [poolQueryOf(pool)]);
   if (other === undefined) return;
   const overlap = `its block "${toPrefixText(cidr)}" would overlap the claimed block "${toPrefixText(other.cidr)}" of node ${quote(other.node)}`;
-  throw new NetplugError("addressOutsidePools", `use address ${text(address)}: ${overlap}`);
+  throw refusal("addressOutsidePools", request, address, overlap);
 }
 
-function text(address: Address): string {
-  return `"${toAddressText(address)}"`;
+function refusal(kind: ErrorName, { namedBy }: AddressRequest, address: Address, reason: string): NetplugError {
+  const origin = namedBy?.addresses === undefined ? "" : ` from ${namedBy.addresses}`;
+  return new NetplugError(kind, `use address "${toAddressText(address)}"${origin}: ${reason}`);
 }

@@ -7,6 +7,7 @@ import { quote } from "../../lib/quote.ts";
 import { type Labels, matches } from "../../policy/selector/matches.ts";
 import { tryParseSelector } from "../../policy/selector/parse.ts";
 import { SelectorError } from "../../policy/selector/scanner.ts";
+import { toOriginText } from "../owner-text.ts";
 import { defect, type Pool, type PoolTable, type RefusedPool, type Refusal } from "../pools.ts";
 import type { Use } from "../request.ts";
 
@@ -74,7 +75,7 @@ function whyNoMatch({ name }: Pool, field: string, text: string, labels: Labels,
 }
 
 function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string, namedBy: string | undefined): Pool {
-  const origin = namedBy === undefined ? "" : `; ${namedBy} names it`;
+  const origin = toOriginText(namedBy, "it");
   const fail = (reason: string): NetplugError => new NetplugError("poolUnusable", `use pool ${quote(wanted)}: ${reason}${origin}`);
   const prefix = tryParsePrefix(wanted);
   const candidates = table.pools.filter((pool) => pool.name === wanted || (prefix !== undefined && equalPrefixes(pool.cidr, prefix)));
