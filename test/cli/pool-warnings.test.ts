@@ -1,4 +1,4 @@
-/** Pools that give no address, although nobody has disabled them: `ipam check` and `ipam show` warn of them. */
+/** Pools that give no address: `ipam check` and `ipam show` warn of them, but for those that somebody has disabled, which `ipam show` marks. */
 
 import { beforeEach, expect, test } from "bun:test";
 import { endpointName } from "../support/cli/documents.ts";
@@ -84,4 +84,15 @@ test("warnings do not change the exit status that problems give", async () => {
   });
   const { status, stdout } = await world.ctl(["ipam", "check"]);
   expect([status, stdout]).toEqual([1, expect.stringMatching(/leaked-address .*\nwarning: ippool "z": .*\nfound 1 problem, 1 warning\n$/)]);
+});
+
+test("disabled ones are marked, in the table alone", async () => {
+  await world.createPool("blue", "10.65.0.0/24");
+  await world.createPool("off", "10.66.0.0/24", { disabled: true });
+  const { stdout, stderr } = await world.ctl(["ipam", "show"]);
+  const rows = stdout.trimEnd().split("\n").slice(1);
+  expect(rows).toEqual([expect.stringMatching(/^IP Pool +blue /), expect.stringMatching(/^IP Pool \(disabled\) +off /)]);
+  expect(stderr).toBe("");
+  const off = { name: "off", cidr: "10.66.0.0/24", total: 256, inUse: 0, reserved: 0, free: 256 };
+  expect(await world.json("ipam", "show")).toEqual({ pools: [{ ...off, name: "blue", cidr: "10.65.0.0/24" }, off], blocks: [] });
 });

@@ -54,7 +54,7 @@ function print(cli: Cli, utilisation: Utilisation, { output, showBlocks = false 
 }
 
 /** Blocks follow their pool; those of no pool come last. */
-function toRows({ pools, blocks }: Utilisation, withBlocks: boolean): readonly (readonly string[])[] {
+function toRows({ pools, blocks, disabled }: Utilisation, withBlocks: boolean): readonly (readonly string[])[] {
   const toBlockRow = (grouping: string, block: Utilisation["blocks"][number]): readonly string[] => {
     const total = BigInt(block.total);
     const inUse = BigInt(block.inUse);
@@ -63,7 +63,7 @@ function toRows({ pools, blocks }: Utilisation, withBlocks: boolean): readonly (
   const rows = pools.flatMap((pool) => {
     const { name, total } = pool;
     const row = [
-      "IP Pool",
+      disabled.has(name) ? "IP Pool (disabled)" : "IP Pool",
       name,
       toPrefixText(pool.cidr),
       total.toString(),

@@ -1,5 +1,6 @@
 /** How full pools and blocks are. */
 
+import type { IPPoolSpec } from "../../api/ip-pool.ts";
 import type { AllocationOwner, Block, BlockRef } from "../../api/ipam-block.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
@@ -44,7 +45,9 @@ export interface Utilisation {
   readonly uncounted: readonly UncountedBlock[];
   /** Pools and reservations that cannot be read, and why. */
   readonly unread: readonly string[];
-  /** Pools whose free addresses nobody gets. */
+  /** Names of pools that are disabled: nobody gets their free addresses. */
+  readonly disabled: ReadonlySet<string>;
+  /** Pools whose free addresses nobody gets, although they are not disabled. */
   readonly warnings: readonly PoolWarning[];
 }
 
@@ -75,7 +78,10 @@ export async function readUtilisation(datastore: Datastore): Promise<Utilisation
     blocks.push(toBlockUtilisation(found.block));
   }
   const used = pools.map((pool) => toPoolUtilisation(pool, reserved)).sort((a, b) => comparePrefixes(a.cidr, b.cidr));
-  return { pools: used, blocks, uncounted, unread: damage.all.map(({ reason }) => reason), warnings: poolWarnings(stored) };
+  const disabled = new Set(
+    stored.flatMap(({ value: { metadata, spec } }) => ((spec as IPPoolSpec).disabled === true ? [metadata.name] : [])),
+  );
+  return { pools: used, blocks, uncounted, unread: damage.all.map(({ reason }) => reason), disabled, warnings: poolWarnings(stored) };
 }
 
 /** Every borrowed address of the cluster. */
