@@ -16,6 +16,7 @@ export interface Pod extends KubeObject {
     readonly phase?: string;
     readonly podIP?: string;
     readonly podIPs?: readonly { readonly ip: string }[];
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   };
 }
 

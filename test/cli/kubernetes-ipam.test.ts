@@ -119,6 +119,36 @@ describe("ipam check compares blocks with pods:", () => {
     expect(await problems()).toEqual([expect.stringContaining("unallocated-in-use 10.65.0.8")]);
   });
 
+  test("the address of a pod that runs, whose record and allocation were cleared (needs cluster)", async () => {
+    await createPod(world.api, {
+      name: "web-0",
+      namespace: "prod",
+      spec: { nodeName: "n1" },
+      annotations: { containerID: "c1", podIPs: "" },
+    });
+    const report = async (hasSandbox: "True" | "False"): Promise<void> => {
+      const conditions = [{ type: "PodReadyToStartContainers", status: hasSandbox }];
+      const status = JSON.stringify({ status: { phase: "Running", podIP: "10.65.0.8", podIPs: [{ ip: "10.65.0.8" }], conditions } });
+      await world.api.kubectl(["patch", "pod", "web-0", "-n", "prod", "--subresource=status", "--type=merge", "-p", status]);
+    };
+    await report("False");
+    expect(await problems()).toEqual([]);
+    await report("True");
+    expect(await problems()).toEqual([
+      'unallocated-in-use 10.65.0.8: used by pod "prod/web-0" (endpoint "prod/n1-k8s-web--0-eth0"), as its kubelet says, but recorded and allocated nowhere',
+    ]);
+    const next = "next: recreate the workloads, or on the node of each, as root: netplugctl ipam adopt --node=NODE\n";
+    expect((await world.ctl(["ipam", "check"])).stderr).toBe(next);
+    // as `ipam adopt` allocates it
+    await allocateFor(world.datastore, "c1", "n1", { address: "10.65.0.8" });
+    expect(await problems()).toEqual([]);
+    await releaseOf(world.datastore, "c1", "n1");
+    await run("web-1", "n1", await give("web-1", "n1", "10.65.0.8"));
+    expect(await problems()).toEqual([
+      expect.stringMatching(/^duplicate-address 10\.65\.0\.8: used by pod "prod\/web-1" .* and pod "prod\/web-0"/),
+    ]);
+  });
+
   test("two pods with one address, and one outside of all pools (needs cluster)", async () => {
     const ip = await give("web-0", "n1", "10.65.0.7");
     await run("web-0", "n1", ip);

@@ -42,6 +42,8 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   if (gap !== undefined) say(cli, gap);
   const [leaked, ...others] = problems.filter((problem) => problem.class === "leaked-address");
   if (leaked !== undefined) note(cli, `next: ${toRelease(cli, leaked.object, others.length)}`);
+  else if (problems.some((problem) => problem.class === "unallocated-in-use"))
+    note(cli, `next: recreate the workloads, or on the node of each, as root: ${toCommandLine(cli, "ipam adopt --node=NODE")}`);
   return status;
 }
 

@@ -1,7 +1,7 @@
 /** Contradictions between endpoints, allocations and pools. */
 
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import { parseAddress } from "../../lib/ip/address.ts";
+import { type Address, parseAddress } from "../../lib/ip/address.ts";
 import { containsAddress } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type Inventory, knowsAll } from "./inventory.ts";
@@ -12,19 +12,20 @@ import { type Inconsistency, problem } from "./problems.ts";
 /** What is wrong with what endpoints have; nothing is read or written. */
 export function* endpointProblems(inventory: Inventory): Generator<Inconsistency> {
   yield* unallocated(inventory);
+  yield* forgotten(inventory);
   yield* duplicates(inventory);
   yield* leaks(inventory);
 }
 
 /** Addresses in use that nobody allocated: inside a pool another may get them. */
 function* unallocated(inventory: Inventory): Generator<Inconsistency> {
-  const { damagedBlocks, pools, inPools, allocations, users, podCidrs } = inventory;
+  const { pools, inPools, allocations, users, podCidrs } = inventory;
   for (const [text, endpoints] of users) {
     if (allocations.has(text)) continue;
     const address = parseAddress(text);
-    const isUnknown = damagedBlocks.some(({ cidr, isAnswered }) => !isAnswered && cidr !== undefined && containsAddress(cidr, address));
     if (inPools.has(address)) {
-      if (!isUnknown) yield problem("unallocated-in-use", text, `used by ${describeEndpoints(endpoints)}, but allocated to nobody`);
+      if (!isUnknown(address, inventory))
+        yield problem("unallocated-in-use", text, `used by ${describeEndpoints(endpoints)}, but allocated to nobody`);
     } else if (knowsAll(inventory, "IPPool") && pools.some(({ family }) => family === address.family)) {
       // A family without pools has other address management.
       const strangers = endpoints.filter((endpoint) => !isManagedElsewhere(endpoint, address, podCidrs));
@@ -33,8 +34,28 @@ function* unallocated(inventory: Inventory): Generator<Inconsistency> {
   }
 }
 
-function* duplicates({ users }: Inventory): Generator<Inconsistency> {
-  for (const [text, endpoints] of users) {
+/** Addresses of pods that run, without a record and without an allocation: a GC that was called with a wrong list, for example. */
+function* forgotten(inventory: Inventory): Generator<Inconsistency> {
+  const { inPools, allocations, users, reported } = inventory;
+  for (const [text, endpoints] of reported) {
+    const address = parseAddress(text);
+    if (users.has(text) || allocations.has(text) || !inPools.has(address) || isUnknown(address, inventory)) continue;
+    yield problem(
+      "unallocated-in-use",
+      text,
+      `used by ${describeEndpoints(endpoints)}, as its kubelet says, but recorded and allocated nowhere`,
+    );
+  }
+}
+
+/** Whether its block exists and cannot be read. */
+function isUnknown(address: Address, { damagedBlocks }: Inventory): boolean {
+  return damagedBlocks.some(({ cidr, isAnswered }) => !isAnswered && cidr !== undefined && containsAddress(cidr, address));
+}
+
+function* duplicates({ users, reported }: Inventory): Generator<Inconsistency> {
+  for (const [text, recorded] of users) {
+    const endpoints = [...recorded, ...(reported.get(text) ?? [])];
     if (endpoints.length > 1) yield problem("duplicate-address", text, `used by ${describeEndpoints(endpoints)}`);
   }
 }

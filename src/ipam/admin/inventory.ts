@@ -1,10 +1,11 @@
 /** All that a consistency check compares. */
 
 import type { Allocation, Block } from "../../api/ipam-block.ts";
+import { reportedAddresses } from "../../api/reported-addresses.ts";
 import type { Kind } from "../../api/resource.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Damage, Datastore } from "../../datastore/datastore.ts";
-import { toAddressText } from "../../lib/ip/address.ts";
+import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { addressAt, type Prefix } from "../../lib/ip/prefix.ts";
 import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { IP_POOLS } from "../cluster.ts";
@@ -31,6 +32,8 @@ export interface Inventory extends AllBlocks {
   readonly allocations: ReadonlyMap<string, Allocation>;
   /** Endpoints by address text. */
   readonly users: ReadonlyMap<string, readonly WorkloadEndpoint[]>;
+  /** The same for what no record says, but a kubelet. */
+  readonly reported: ReadonlyMap<string, readonly WorkloadEndpoint[]>;
   readonly indexFaults: readonly IndexFault[];
 }
 
@@ -64,7 +67,8 @@ export async function takeInventory(datastore: Datastore): Promise<Inventory> {
     podCidrs: podCidrsByNode(nodes.map(({ value }) => value)),
     endpoints: records,
     allocations,
-    users: usersOf(records),
+    users: usersOf(records, recordedAddresses),
+    reported: usersOf(records, reportedAddresses),
     indexFaults: await findIndexFaults(datastore, before, nodeNames, damage),
     damagedBlocks: damage.ofBlocks,
     unread: damage.ofResources.map(({ kind, name, reason }) => ({ kind, object: name, detail: reason })),
@@ -81,10 +85,13 @@ export function* allocationsOf(block: Block): Generator<readonly [address: strin
   for (const allocation of block.allocations) yield [toAddressText(addressAt(block.cidr, allocation.ordinal)), allocation];
 }
 
-function usersOf(endpoints: readonly WorkloadEndpoint[]): ReadonlyMap<string, readonly WorkloadEndpoint[]> {
+function usersOf(
+  endpoints: readonly WorkloadEndpoint[],
+  addressesOf: (endpoint: WorkloadEndpoint) => readonly Address[],
+): ReadonlyMap<string, readonly WorkloadEndpoint[]> {
   const users = new Map<string, WorkloadEndpoint[]>();
   for (const endpoint of endpoints) {
-    const addresses = new Set(recordedAddresses(endpoint).map(toAddressText));
+    const addresses = new Set(addressesOf(endpoint).map(toAddressText));
     for (const text of addresses) users.set(text, [...(users.get(text) ?? []), endpoint]);
   }
   return users;

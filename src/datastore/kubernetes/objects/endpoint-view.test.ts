@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../../../test/support/seed.ts";
+import { reportedAddresses } from "../../../api/reported-addresses.ts";
 import type { Resource } from "../../../api/resource.ts";
 import type { Pod } from "../../../kube/core-types.ts";
+import { toAddressText } from "../../../lib/ip/address.ts";
 import {
   type EndpointState,
   fromRevision,
@@ -93,6 +95,26 @@ describe("an endpoint", () => {
     ["all in one that runs", recorded(C1, { status: { phase: "Running" } }), "eth0", NETWORKS.split(",")],
   ])("has %s", (_what, pod, ifName, networks) => {
     expect(toEndpoint(pod, ifName, "n1")?.value.spec.ipNetworks).toEqual(networks);
+  });
+
+  test("shows what the kubelet reports where the record was cleared of a pod that has a sandbox and goes on", () => {
+    const status = {
+      podIPs: [{ ip: "10.65.0.7" }, { ip: "fd65::7" }],
+      conditions: [{ type: "PodReadyToStartContainers", status: "True" }],
+    };
+    const cleared = recorded({ containerID: "c1", podIP: "", podIPs: "" }, { status });
+    const shown = (pod: Pod, ifName = "eth0"): readonly string[] => {
+      const { metadata } = toEndpoint(pod, ifName, "n1")?.value ?? {};
+      return reportedAddresses({ metadata: metadata ?? { name: "" } }).map(toAddressText);
+    };
+    expect(shown(cleared)).toEqual(["10.65.0.7", "fd65::7"]);
+    expect(toEndpoint(cleared, "eth0", "n1")?.value.spec.ipNetworks).toEqual([]);
+    expect(shown(recorded(C1, { status }))).toEqual([]);
+    expect(shown({ ...WEB, status })).toEqual([]); // no record: the status stands for it
+    expect(shown(recorded({ "containerID.net1": "c1", "podIPs.net1": "" }, { status }), "net1")).toEqual([]);
+    expect(shown({ ...cleared, status: { ...status, conditions: [] } })).toEqual([]);
+    expect(shown({ ...cleared, status: { ...status, phase: "Succeeded" } })).toEqual([]);
+    expect(shown({ ...cleared, metadata: { ...cleared.metadata, deletionTimestamp: "2026-01-02T03:04:05Z" } })).toEqual([]);
   });
 
   test("is none of a pod in the host's network", () => {

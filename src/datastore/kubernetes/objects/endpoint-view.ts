@@ -13,6 +13,7 @@
 import { FIRST_INTERFACE, toHostSideName } from "../../../api/endpoint-names.ts";
 import { toPodFields } from "../../../api/kubernetes-pod.ts";
 import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
+import { REPORTED_ADDRESSES } from "../../../api/reported-addresses.ts";
 import { API_VERSION, type Resource } from "../../../api/resource.ts";
 import type { WorkloadEndpoint, WorkloadEndpointSpec } from "../../../api/workload-endpoint.ts";
 import type { Pod } from "../../../kube/core-types.ts";
@@ -53,6 +54,7 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
   const fields = toPodFields(pod);
   const { annotations = {} } = metadata;
   const networks = toNetworks(pod, podIPs, ifName);
+  const reported = podIPs === "" && ifName === FIRST_INTERFACE ? toReported(pod) : "";
   const nats = toShownNATs(annotations, networks);
   const sources = toShownSources(annotations);
   const value: WorkloadEndpoint = {
@@ -60,6 +62,7 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
     kind: "WorkloadEndpoint",
     metadata: {
       ...toMetadata(metadata),
+      ...(reported !== "" && { annotations: { ...annotations, [REPORTED_ADDRESSES]: reported } }),
       name: toPodEndpointName({ node, pod: name, ifName }),
       labels: fields.labels,
       resourceVersion: revision,
@@ -164,11 +167,26 @@ function annotationName(which: OwnAnnotation, ifName: string): string {
 }
 
 /** Our annotation counts, without entries that are no addresses; where it is absent, the pod's status. An ended pod has no addresses. */
-function toNetworks({ status = {} }: Pod, podIPs: string | undefined, ifName: string): readonly string[] {
-  if (status.phase === "Succeeded" || status.phase === "Failed") return [];
+function toNetworks(pod: Pod, podIPs: string | undefined, ifName: string): readonly string[] {
+  if (hasEnded(pod)) return [];
   if (podIPs !== undefined) return podIPs.split(",").filter(isAddress);
   if (ifName !== FIRST_INTERFACE) return [];
-  return (status.podIPs ?? []).map(({ ip }) => (ip.includes(":") ? `${ip}/128` : `${ip}/32`));
+  return (pod.status?.podIPs ?? []).map(({ ip }) => (ip.includes(":") ? `${ip}/128` : `${ip}/32`));
+}
+
+/**
+ * What the kubelet says of a pod that has a sandbox. Without one, as between the DEL and the next ADD, the kubelet goes on naming the addresses that
+ * the pod had; of a pod that ends it may do so for some seconds.
+ */
+function toReported(pod: Pod): string {
+  const { podIPs = [], conditions = [] } = pod.status ?? {};
+  const hasSandbox = conditions.some(({ type, status }) => type === "PodReadyToStartContainers" && status === "True");
+  if (!hasSandbox || hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return "";
+  return podIPs.map(({ ip }) => ip).join(",");
+}
+
+function hasEnded({ status: { phase } = {} }: Pod): boolean {
+  return phase === "Succeeded" || phase === "Failed";
 }
 
 /** A user who may change pods may write anything there. */
