@@ -32,11 +32,16 @@ async function attach(): Promise<string> {
   return result.ips?.[0]?.address.replace("/32", "") ?? "";
 }
 
-function addRoutes(addresses: readonly string[]): void {
-  for (const address of addresses) {
-    nodePlace.must(["ip", "route", "add", `${address}/32`, "dev", "lo"]);
-    pods.defer(() => void nodePlace.must(["ip", "route", "del", `${address}/32`, "dev", "lo"]));
-  }
+const OTHER_TABLE = ["table", "100"] as const;
+
+function addRoutes(addresses: readonly string[], ...where: readonly string[]): void {
+  for (const address of addresses) addUntilEnd("route", `${address}/32`, "dev", "lo", ...where);
+}
+
+/** Until the test ends. */
+function addUntilEnd(object: "address" | "route" | "rule", ...what: readonly string[]): void {
+  nodePlace.must(["ip", object, "add", ...what]);
+  pods.defer(() => void nodePlace.must(["ip", object, "del", ...what]));
 }
 
 test("a pod gets another address, of another block if the node's own has none, and the log says why", async () => {
@@ -78,6 +83,15 @@ test("a pod that asks for an address in use does not get another one", async () 
   await node.del(call);
 });
 
+test("a route of another table takes no address from anybody", async () => {
+  const isOfFirst = Number(taken.slice(-1)) < 4;
+  const others = ADDRESSES.filter((address) => address !== taken);
+  const free = others.find((address) => Number(address.slice(-1)) < 4 !== isOfFirst) ?? "";
+  addRoutes(others.filter((address) => address !== free));
+  addRoutes([free], ...OTHER_TABLE);
+  expect(await attach()).toBe(free);
+});
+
 test("an address that a delegate gave is not replaced by another one", async () => {
   addRoutes(["10.66.0.2"]);
   using pod = new TestNetns();
@@ -105,6 +119,31 @@ test("netplug-ipam gives no such address either, unless it is asked for", async 
   expect(own).not.toContain(await add());
   expect(await node.addressesInUse()).toBe(3);
   expect(await add(`IP=${routed[0]}`)).toBe(routed[0] ?? "");
+});
+
+test("netplug-ipam gives one that has a route of another table alone, also where the node uses that", async () => {
+  const only = "10.69.0.7";
+  await node.createPool("single", { cidr: `${only}/32`, blockSize: 32 });
+  addRoutes([only], ...OTHER_TABLE);
+  addUntilEnd("rule", "to", `${only}/32`, "lookup", "100");
+  const call = { containerID: node.newContainerID(), plugin: "netplug-ipam", config: node.config({ ipam: { ipv4_pools: ["single"] } }) };
+  pods.defer(() => node.del(call));
+  const { json } = await node.call("ADD", { ...call, netns: pods.use(new TestNetns()).path });
+  expect(json?.ips?.map(({ address }) => address)).toEqual([`${only}/32`]);
+});
+
+test.each([
+  ["IPv4", "10.70.0.", 30],
+  ["IPv6", "fd70::", 126],
+])("netplug-ipam gives no %s address that the node has itself", async (family, base, blockSize) => {
+  const pool = `with-node-${blockSize}`;
+  await node.createPool(pool, { cidr: `${base}0/${blockSize}`, blockSize });
+  for (const last of [0, 1, 2]) addUntilEnd("address", `${base}${last}/${blockSize + 2}`, "dev", "lo");
+  const ipam = { assign_ipv4: `${family === "IPv4"}`, assign_ipv6: `${family === "IPv6"}`, ipv4_pools: [pool], ipv6_pools: [pool] };
+  const call = { containerID: node.newContainerID(), plugin: "netplug-ipam", config: node.config({ ipam }) };
+  pods.defer(() => node.del(call));
+  const { json } = await node.call("ADD", { ...call, netns: pods.use(new TestNetns()).path });
+  expect(json?.ips?.map(({ address }) => address)).toEqual([`${base}3/${blockSize}`]);
 });
 
 test("of many pods at once each gets another one, whoever serves it", async () => {

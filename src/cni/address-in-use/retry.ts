@@ -9,13 +9,12 @@ import { WIDTH } from "../../lib/ip/address.ts";
 import { toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
-import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
 import { hasNodeFile } from "../attachment-state/node-files.ts";
 import type { Call } from "../call.ts";
 import type { Kernel } from "../link/kernel.ts";
 import type { FailedRun } from "../failed-run.ts";
-import { USE_ADDRESS } from "./routed.ts";
+import { isOfUser, USE_ADDRESS } from "./routed.ts";
 import { withReserved } from "./with-reserved.ts";
 
 /** Whether an ADD failed because there is a route to its address. Of one that left something behind, the undo failed, too. */
@@ -42,12 +41,11 @@ export async function retryElsewhere(call: Call, { fault, run }: FailedRun<Kerne
   }
 }
 
-/** `10.65.0.7/32`, of all to which the host has a route of their own. */
+/** `10.65.0.7/32`, of all to which the host has a route of their own, and of its own. */
 function routedAddresses(kernel: Kernel): readonly string[] {
   using host = kernel.openRouteSocket();
   const routes = [...host.dump(listRoutes(4)), ...host.dump(listRoutes(6))].map(toRoute);
   return routes.flatMap((route) => {
-    const isOfAddress = route?.table === RT_TABLE_MAIN && route.destination.length === WIDTH[route.destination.family];
-    return isOfAddress ? [toPrefixText(route.destination)] : [];
+    return route !== undefined && isOfUser(route) ? [toPrefixText(route.destination)] : [];
   });
 }

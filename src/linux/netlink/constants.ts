@@ -90,6 +90,7 @@ export const RTN_UNICAST = 1;
 export const RTN_LOCAL = 2;
 export const RT_SCOPE_UNIVERSE = 0;
 export const RT_SCOPE_LINK = 253;
+export const RTM_F_LOOKUP_TABLE = 0x1000;
 export const RTM_F_FIB_MATCH = 0x2000;
 
 // neighbour.h

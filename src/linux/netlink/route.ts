@@ -30,6 +30,7 @@ import {
   RTA_PRIORITY,
   RTA_TABLE,
   RTM_F_FIB_MATCH,
+  RTM_F_LOOKUP_TABLE,
   RTM_GETROUTE,
   RTM_NEWROUTE,
   RTN_LOCAL,
@@ -85,7 +86,10 @@ export function addRoute({ destination, index, gateway, metric, isAppended = fal
  * @param through the only interface whose routes count. @default all
  */
 export function getRoute(address: Address, through?: Ifindex): NetlinkRequest {
-  const words: Words = [toWord(toAf(address.family), WIDTH[address.family], 0, 0), 0, RTM_F_FIB_MATCH];
+  const { family } = address;
+  // Of IPv6 the table is always said, and the flag is refused.
+  const flags = family === 4 ? RTM_F_FIB_MATCH | RTM_F_LOOKUP_TABLE : RTM_F_FIB_MATCH;
+  const words: Words = [toWord(toAf(family), WIDTH[family], 0, 0), 0, flags];
   pushAddress(words, RTA_DST, address);
   if (through !== undefined) pushNumber(words, RTA_OIF, through);
   return { operation: "look up route", object: toHostPrefix(address), type: RTM_GETROUTE, flags: 0, payload: words };
