@@ -2,9 +2,11 @@
 
 import { beforeEach, expect, test } from "bun:test";
 import type { HostAddress } from "../../src/cli/host-addresses.ts";
+import type { Datastore } from "../../src/datastore/datastore.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { endpointYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import { FaultyDatastore } from "../support/faulty-datastore.ts";
 
 const world = shareEtcdCliWorld();
 beforeEach(async () => {
@@ -31,6 +33,21 @@ test("an address is released again when its interface ends meanwhile: its DEL ma
     ["10.65.0.1 released again: its interface is gone", "allocated 1 of 2 addresses in use on this host, 0 were"],
   ]);
   expect(await inUse()).toEqual([false, true]);
+});
+
+test("so is one whose allocation had no reply", async () => {
+  const lossy = (datastore: Datastore): Datastore => {
+    const faulty = new FaultyDatastore(datastore);
+    faulty.next = "applied, reply lost";
+    return faulty.datastore;
+  };
+  const looks = [[toHostAddress("c1", "10.65.0.1")], []];
+  const { status, stdout } = await world.ctl(["ipam", "adopt", "--node=n1"], { hostAddresses: () => looks.shift() ?? [], instead: lossy });
+  expect([status, stdout.trimEnd().split("\n").slice(1)]).toEqual([
+    0,
+    ["10.65.0.1 released again: its interface is gone", "allocated 0 of 1 addresses in use on this host, 0 were"],
+  ]);
+  expect(await inUse()).toEqual([false, false]);
 });
 
 test("a node whose addresses have another one's name is not taken for it", async () => {
