@@ -79,6 +79,9 @@ test("a pod that asks for an address in use does not get another one", async () 
   const call = { containerID: node.newContainerID(), netns: pod.path, args: `IP=${asked}` };
   const reply = await node.call("ADD", call);
   expect(reply.json).toMatchObject({ code: 109, msg: expect.stringContaining(`if nothing uses ${asked} there`) });
+  const logged = node.logLines().filter(({ containerID }) => containerID === call.containerID);
+  expect(logged.map(({ level }) => level)).not.toContain("WARNING"); // none of another try
+  expect(logged).not.toEqual([]);
   expect(await node.addressesInUse()).toBe(1);
   await node.del(call);
 });

@@ -11,6 +11,7 @@ import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
 import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
 import { hasNodeFile } from "../attachment-state/node-files.ts";
+import { toAllocationSubject } from "../call-requests.ts";
 import type { Call } from "../call.ts";
 import type { Kernel } from "../link/kernel.ts";
 import type { FailedRun } from "../failed-run.ts";
@@ -27,6 +28,8 @@ export function isRouteInTheWay(fault: unknown): fault is KernelError {
 
 /** @throws `fault` where the pools have no other address; NetplugError */
 export async function retryElsewhere(call: Call, { fault, run }: FailedRun<KernelError>): Promise<void> {
+  // It would be given what it asks for again. That a pod's annotation asks is not known here: it is read once more.
+  if (toAllocationSubject(call).addresses.length > 0) throw fault;
   const inUse = routedAddresses(call.host.kernel);
   // A DEL that came while the ADD was undone has removed the hold; the second run would take one of its own, and not notice.
   if (!inUse.includes(fault.object) || !hasNodeFile(call, "attached")) throw fault;
