@@ -8,12 +8,12 @@ import { listLinks, toLink } from "../linux/netlink/link.ts";
 import { listRoutes, RTPROT_NETPLUG, toRoute } from "../linux/netlink/route.ts";
 import { NetlinkSocket } from "../linux/netlink/socket.ts";
 
-/** An address of an interface of ours. */
+/** An address that a container has. */
 export interface HostAddress {
   readonly attachment: AttachmentId;
   readonly address: Address;
-  /** Of the host side. */
-  readonly hostName: string;
+  /** Interface of the host side, or path of the network namespace. */
+  readonly where: string;
 }
 
 /** Every address that netplug has given an interface on this host, by its route. @throws {KernelError} */
@@ -31,6 +31,6 @@ export function readHostAddresses(): readonly HostAddress[] {
     const { family, base, length } = route.destination;
     const { alias = "", name = "" } = links.get(route.index) ?? {};
     const attachment = parseAlias(alias);
-    return attachment === undefined || length !== WIDTH[family] ? [] : [{ attachment, address: { family, value: base }, hostName: name }];
+    return attachment === undefined || length !== WIDTH[family] ? [] : [{ attachment, address: { family, value: base }, where: name }];
   });
 }

@@ -35,7 +35,11 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
     openLog,
     readInput,
     makeUuid: () => crypto.randomUUID(),
-    readHostAddresses: async () => (await import("./host-addresses.ts")).readHostAddresses(),
+    readHostAddresses: async () => {
+      const { readHostAddresses } = await import("./host-addresses.ts");
+      const { readCachedAddresses } = await import("./cached-addresses.ts");
+      return [...readHostAddresses(), ...readCachedAddresses(linuxFiles)];
+    },
     openDatastore: (config) => openDatastore(config, { ...ports, kubernetes }),
     openKube: async (config) => {
       const { KubeClient } = await import("../kube/client.ts");

@@ -17,7 +17,7 @@ beforeEach(async () => {
 const toHostAddress = (containerID: string, ip: string): HostAddress => ({
   attachment: { network: "test-net", containerID, ifName: "eth0" },
   address: parseAddress(ip),
-  hostName: `npg-${containerID}`,
+  where: `npg-${containerID}`,
 });
 
 const inUse = async (): Promise<readonly boolean[]> => {

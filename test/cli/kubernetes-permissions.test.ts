@@ -103,7 +103,7 @@ test("every command succeeds with the role (needs cluster)", async () => {
 test("ipam adopt claims a block with the role (needs cluster)", async () => {
   await world.createPool("adopted", "10.67.0.0/24");
   const attachment = { network: "test-net", containerID: "c-adopted", ifName: "eth0" };
-  const hostAddresses = (): readonly HostAddress[] => [{ attachment, address: parseAddress("10.67.0.7"), hostName: "npg0" }];
+  const hostAddresses = (): readonly HostAddress[] => [{ attachment, address: parseAddress("10.67.0.7"), where: "npg0" }];
   const { status, stdout } = await world.ctl(["ipam", "adopt", "--node=n1"], { env, hostAddresses });
   expect([status, stdout]).toEqual([0, expect.stringContaining('10.67.0.7 allocated to container "c-adopted"')]);
   await world.done(["ipam", "release", "--ip=10.67.0.7"]);

@@ -1,9 +1,14 @@
 /** Every verb in every spec version that has it, called through the CNI project's own library. */
 
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { readCachedAddresses } from "../../src/cli/cached-addresses.ts";
+import type { HostAddress } from "../../src/cli/host-addresses.ts";
+import { toAddressText } from "../../src/lib/ip/address.ts";
+import { linuxFiles } from "../../src/linux/files.ts";
 import { CNI_VERSIONS, cniPluginsFolder, distFolder } from "../support/cni.ts";
 import type { CniJson, CniVersion } from "../support/cni.ts";
+import { runInProcess } from "../support/cli/in-process.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { share } from "../support/share.ts";
@@ -92,4 +97,61 @@ test.skipIf(driver === undefined)("capability arguments reach the plugin (needs 
   expect(pod.addresses("eth0")).toEqual(["10.65.0.99/32"]);
   expect(pod.link("eth0")?.address).toBe("02:00:5e:00:00:22");
   expect(await drive("del", config, { ...attachment, capabilities })).toEqual({ result: null });
+});
+
+describe("what libcni keeps of an ADD", () => {
+  const hostAddresses = (): readonly HostAddress[] => readCachedAddresses(linuxFiles, join(node.folder, "cache", "results"));
+  const readCache = (): readonly string[] =>
+    hostAddresses()
+      .map(({ attachment, address, where }) => [
+        toAddressText(address),
+        attachment.network,
+        attachment.containerID,
+        attachment.ifName,
+        where,
+      ])
+      .map((texts) => texts.join(" "));
+  const chainOf = (type: string): Json => {
+    const { cniVersion: _version, name, ...plugin } = node.config({ ipam: { assign_ipv6: "true" } });
+    return { cniVersion: "1.0.0", name, plugins: [{ ...plugin, type }] };
+  };
+
+  test.skipIf(driver === undefined)("tells netplugctl whose the addresses under ptp are, while they are there (needs go)", async () => {
+    using pod = new TestNetns();
+    const attachment = { container: node.newContainerID(), netns: pod.path };
+    const { result } = await drive("add", chainOf("ptp"), attachment);
+    const given = (result?.ips ?? []).map(({ address }) => address.replace(/\/\d+$/, ""));
+    const whose = `test-net ${attachment.container} eth0 ${pod.path}`;
+    expect([given.length, readCache()]).toEqual([2, given.map((address) => `${address} ${whose}`)]);
+    await node.etcd.ctl(["del", "--prefix", "/netplug/ipam/"]);
+    const adoption = await runInProcess(["ipam", "adopt", `--node=${node.nodename}`], { env: node.datastore.env, hostAddresses });
+    expect(adoption.stdout).toEndWith("allocated 2 of 2 addresses in use on this host, 0 were\n");
+    expect(await node.addressesInUse()).toBe(2);
+    // a result that is older than what is in the namespace now
+    pod.must(["ip", "-4", "address", "flush", "dev", "eth0"]);
+    expect(readCache()).toEqual([`${given.find((address) => address.includes(":"))} ${whose}`]);
+    pod.must(["ip", "link", "set", "eth0", "name", "eth1"]);
+    expect(readCache()).toEqual([]);
+    pod.must(["ip", "link", "set", "eth1", "name", "eth0"]);
+    expect(await drive("del", chainOf("ptp"), attachment)).toEqual({ result: null });
+    expect(readCache()).toEqual([]);
+    expect(await node.addressesInUse()).toBe(0);
+  });
+
+  test.skipIf(driver === undefined)("tells nothing where the namespace is gone, nor of netplug's own interfaces (needs go)", async () => {
+    const gone = { container: node.newContainerID() };
+    {
+      using pod = new TestNetns();
+      await drive("add", chainOf("ptp"), { ...gone, netns: pod.path });
+      expect(readCache()).toHaveLength(2);
+    }
+    expect(readCache()).toEqual([]);
+    await drive("del", chainOf("ptp"), gone);
+    using pod = new TestNetns();
+    const attachment = { container: node.newContainerID(), netns: pod.path };
+    expect((await drive("add", conflist("1.0.0"), attachment)).error).toBeUndefined();
+    expect(readCache()).toEqual([]);
+    expect(await drive("del", conflist("1.0.0"), attachment)).toEqual({ result: null });
+    expect(await node.addressesInUse()).toBe(0);
+  });
 });

@@ -80,7 +80,7 @@ function detailsOf({ metadata: { name, namespace }, spec: { pod } }: WorkloadEnd
 async function adopt(
   cli: Cli,
   datastore: Datastore,
-  { attachment, address, hostName }: HostAddress,
+  { attachment, address, where }: HostAddress,
   { node, inventory: { users, podCidrs } }: { readonly node: string; readonly inventory: Inventory },
 ): Promise<"adopted" | "had" | "refused" | "elsewhere"> {
   const endpoint = users.get(toAddressText(address))?.find((one) => isEndpointOf(one, attachment));
@@ -91,7 +91,7 @@ async function adopt(
   const isOutside = "end" in adoption && adoption.end === "outside-pools";
   if (isOutside && endpoint !== undefined && isManagedElsewhere(endpoint, address, podCidrs)) return "elsewhere";
   const { containerID, ifName, network } = attachment;
-  const whose = `container "${containerID}" (interface "${ifName}", network "${network}", here "${hostName}")`;
+  const whose = `container "${containerID}" (interface "${ifName}", network "${network}", here "${where}")`;
   const isAdopted = "end" in adoption && adoption.end === "adopted";
   say(cli, `${toAddressText(address)} ${isAdopted ? "allocated to" : "is in use by"} ${whose}${whyNot(adoption)}`);
   return isAdopted ? "adopted" : "refused";
