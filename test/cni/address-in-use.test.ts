@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { share } from "../support/share.ts";
+import type { Json } from "../support/cni-call.ts";
 import { TestNode } from "../support/test-node.ts";
 
 const node = share(
@@ -135,18 +136,57 @@ test("netplug-ipam gives one that has a route of another table alone, also where
   expect(json?.ips?.map(({ address }) => address)).toEqual([`${only}/32`]);
 });
 
-test.each([
+const FAMILIES = [
   ["IPv4", "10.70.0.", 30],
   ["IPv6", "fd70::", 126],
-])("netplug-ipam gives no %s address that the node has itself", async (family, base, blockSize) => {
+] as const;
+
+/** A pool of four addresses, of which the node has the first three itself until the test ends. */
+async function poolWithNode(family: string, base: string, blockSize: number): Promise<{ readonly config: Json; readonly free: string }> {
   const pool = `with-node-${blockSize}`;
-  await node.createPool(pool, { cidr: `${base}0/${blockSize}`, blockSize });
+  const known = await node.ctl(["get", "ippools", "-o", "name"]);
+  if (!known.includes(pool)) await node.createPool(pool, { cidr: `${base}0/${blockSize}`, blockSize });
   for (const last of [0, 1, 2]) addUntilEnd("address", `${base}${last}/${blockSize + 2}`, "dev", "lo");
   const ipam = { assign_ipv4: `${family === "IPv4"}`, assign_ipv6: `${family === "IPv6"}`, ipv4_pools: [pool], ipv6_pools: [pool] };
-  const call = { containerID: node.newContainerID(), plugin: "netplug-ipam", config: node.config({ ipam }) };
+  return { config: node.config({ ipam }), free: `${base}3` };
+}
+
+for (const plugin of ["netplug", "netplug-ipam"]) {
+  test.each(FAMILIES)(`${plugin} gives no %s address that the node has itself`, async (family, base, blockSize) => {
+    const { config, free } = await poolWithNode(family, base, blockSize);
+    const call = { containerID: node.newContainerID(), plugin, config };
+    pods.defer(() => node.del(call));
+    const { json } = await node.call("ADD", { ...call, netns: pods.use(new TestNetns()).path });
+    expect(json?.ips?.map(({ address }) => address.replace(/\/\d+$/, ""))).toEqual([free]);
+  });
+}
+
+test.each(FAMILIES)("a pod that asks for an %s address of the node does not start, and leaves nothing", async (family, base, blockSize) => {
+  const { config } = await poolWithNode(family, base, blockSize);
+  using pod = new TestNetns();
+  const call = { containerID: node.newContainerID(), netns: pod.path, config, args: `IP=${base}1` };
+  const { json } = await node.call("ADD", call);
+  const reason = `it is the node's own, of interface "lo", so no pod can have it; reserve it by an IPReservation`;
+  expect(json).toMatchObject({ code: 109, msg: `use address "${base}1/${blockSize + 2}": EEXIST (file exists): ${reason}` });
+  expect([await node.addressesInUse(), pod.links().map(({ ifname }) => ifname)]).toEqual([1, ["lo"]]);
+  await node.del(call);
+});
+
+test.each([
+  ["IPv4 broadcast", 4, "10.71.0.248/29", ["10.71.0.249/29", "broadcast", "10.71.0.255"], "10.71.0.255"],
+  ["IPv6 anycast", 6, "fd71::/125", ["fd71::1/125", "nodad"], "fd71::"],
+] as const)("no pod has an address that is the %s address of the node's network", async (_kind, family, cidr, address, asked) => {
+  const link = `npgtest${family}`;
+  nodePlace.must(["ip", "link", "add", link, "type", "bridge"]);
+  pods.defer(() => void nodePlace.must(["ip", "link", "del", link]));
+  nodePlace.must(["ip", "link", "set", link, "up"]);
+  nodePlace.must(["sysctl", "-qw", `net.ipv6.conf.${link}.forwarding=1`]);
+  nodePlace.must(["ip", "address", "add", ...address, "dev", link]);
+  await node.createPool(`own-network-${family}`, { cidr, blockSize: family === 4 ? 29 : 125 });
+  const call = { containerID: node.newContainerID(), netns: pods.use(new TestNetns()).path, args: `IP=${asked}` };
+  const { json } = await node.call("ADD", call);
   pods.defer(() => node.del(call));
-  const { json } = await node.call("ADD", { ...call, netns: pods.use(new TestNetns()).path });
-  expect(json?.ips?.map(({ address }) => address)).toEqual([`${base}3/${blockSize}`]);
+  expect(json).toMatchObject({ code: 109, msg: expect.stringContaining(`it is the node's own, of interface`) });
 });
 
 test("of many pods at once each gets another one, whoever serves it", async () => {

@@ -15,10 +15,11 @@ import { toAllocationSubject } from "../call-requests.ts";
 import type { Call } from "../call.ts";
 import type { Kernel } from "../link/kernel.ts";
 import type { FailedRun } from "../failed-run.ts";
-import { isOfUser, USE_ADDRESS } from "./routed.ts";
+import { USE_ADDRESS } from "../link/find.ts";
+import { isOfUser } from "./routed.ts";
 import { withReserved } from "./with-reserved.ts";
 
-/** Whether an ADD failed because there is a route to its address. Of one that left something behind, the undo failed, too. */
+/** Whether an ADD failed because there is a route to its address, or the node has it itself. Of one that left something behind, the undo failed, too. */
 export function isRouteInTheWay(fault: unknown): fault is KernelError {
   if (!(fault instanceof KernelError) || fault.errno !== EEXIST) return false;
   if (fault.operation !== "add route" && fault.operation !== USE_ADDRESS) return false;

@@ -7,11 +7,8 @@ import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
 import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { getRoute, type Route, toRoute } from "../../linux/netlink/route.ts";
-import { findLink } from "../link/find.ts";
+import { findLink, USE_ADDRESS } from "../link/find.ts";
 import type { Kernel } from "../link/kernel.ts";
-
-/** What an address in use is refused with, here and by whoever adds a route to it. */
-export const USE_ADDRESS = "use address";
 
 /** Of one address, for all traffic: a route of another table is for some. */
 export function isOfUser({ table, isLocal, destination: { family, length } }: Route): boolean {
@@ -37,7 +34,7 @@ function findUser(kernel: Kernel, address: Address): string | undefined {
     const user = findLink(host, { index: route.index })?.name;
     if (user === undefined) return undefined;
     return route.isLocal
-      ? `it is the node's own, of interface ${quote(user)}; reserve it by an IPReservation`
+      ? `it is the node's own, of interface ${quote(user)}, so no pod can have it; reserve it by an IPReservation`
       : `interface ${quote(user)} has a route to it; delete that interface, or the route, if nothing uses the address there`;
   } catch {
     return undefined;

@@ -3,7 +3,7 @@
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
-import { equalPrefixes, toHostPrefix } from "../../lib/ip/prefix.ts";
+import { baseOf, equalPrefixes, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import type { UndoStack } from "../../lib/undo-stack.ts";
 import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
@@ -11,10 +11,10 @@ import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { createVeth, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac, toLink } from "../../linux/netlink/link.ts";
 import type { NetlinkMessage } from "../../linux/netlink/codec.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
-import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
+import { getRoute, listRoutes, type Route, toRoute } from "../../linux/netlink/route.ts";
 import { execute, type RouteSocket } from "../../linux/netlink/socket.ts";
 import { gatewayRoutesOf, HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
-import { findExisting, findLink } from "./find.ts";
+import { findExisting, findLink, USE_ADDRESS } from "./find.ts";
 import { gatewayRoute, hostRequests, hostSettings, podRequests, podSettings } from "./requests.ts";
 import { deleteIfThere, removePair } from "./remove.ts";
 import type { LinkSockets } from "./sockets.ts";
@@ -89,7 +89,7 @@ function createPair({ host, netns }: LinkSockets, link: PodLink): CreatedLink {
 
 function programHost(host: RouteSocket, link: PodLink, created: Link): void {
   for (const { error } of host.transact(hostRequests(link, created.index))) {
-    if (error !== undefined) throw error.errno === EEXIST ? withOwner(host, link, error) : error;
+    if (error !== undefined) throw error.errno === EEXIST ? withOwner(host, created.index, error) : error;
   }
 }
 
@@ -116,10 +116,16 @@ function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): readonly s
  * Sets the host side's MAC again if systemd's `MACAddressPolicy` has changed it: pods have the constant one as permanent neighbour.
  *
  * @returns what is not usable yet
+ * @throws {KernelError} also for an address that the node has itself: traffic to it never takes our route
  */
 function verifyHost(host: RouteSocket, link: PodLink, { index }: Link): readonly string[] {
   const end = hostEnd(link, index);
-  const outcomes = host.transact(looksAt(end));
+  const looks = looksAt(end);
+  const outcomes = host.transact([...looks, ...link.addresses.map((address) => getRoute(address))]);
+  for (const { replies } of outcomes.slice(looks.length)) {
+    const route = replies[0] && toRoute(replies[0]);
+    if (route?.isLocal === true) throw inUse(host, route, USE_ADDRESS);
+  }
   const unusable = unusableOf(end, outcomes);
   if (macOf(outcomes[0]?.replies) === HOST_MAC) return unusable;
   execute(host, [setLinkMac(index, link.hostName, HOST_MAC)]);
@@ -134,25 +140,23 @@ function macOf([reply]: readonly NetlinkMessage[] = []): string | undefined {
 }
 
 /** Says which interface has the route that is in the way. */
-function withOwner(host: RouteSocket, link: PodLink, error: KernelError): KernelError {
-  for (const address of link.addresses) {
-    const destination = toHostPrefix(address);
-    const inTheWay = host
-      .dump(listRoutes(address.family))
-      .map(toRoute)
-      .find(
-        (route) =>
-          route?.table === RT_TABLE_MAIN &&
-          equalPrefixes(route.destination, destination) &&
-          findLink(host, { name: link.hostName })?.index !== route.index,
-      );
-    if (inTheWay === undefined) continue;
-    const owner = inTheWay.index === undefined ? undefined : findLink(host, { index: inTheWay.index });
-    const reason =
-      owner === undefined
-        ? "another route to it exists; delete it"
-        : `interface ${quote(owner.name)} has this route; delete that interface, or the route, if nothing uses ${toAddressText(address)} there`;
-    return new KernelError({ operation: error.operation, object: error.object, errno: error.errno, reason });
+function withOwner(host: RouteSocket, own: Ifindex, error: KernelError): KernelError {
+  const destination = tryParsePrefix(error.object);
+  if (destination === undefined) return error;
+  const routes = host.dump(listRoutes(destination.family)).map(toRoute);
+  const inTheWay = routes.find(
+    (route) => route?.table === RT_TABLE_MAIN && equalPrefixes(route.destination, destination) && route.index !== own,
+  );
+  return inTheWay === undefined ? error : inUse(host, inTheWay, error.operation);
+}
+
+function inUse(host: RouteSocket, { destination, index, isLocal }: Route, operation: string): KernelError {
+  const owner = index === undefined ? undefined : findLink(host, { index })?.name;
+  let reason = "another route to it exists; delete it";
+  if (owner !== undefined) {
+    reason = isLocal
+      ? `it is the node's own, of interface ${quote(owner)}, so no pod can have it; reserve it by an IPReservation`
+      : `interface ${quote(owner)} has this route; delete that interface, or the route, if nothing uses ${toAddressText(baseOf(destination))} there`;
   }
-  return error;
+  return new KernelError({ operation, object: toPrefixText(destination), errno: EEXIST, reason });
 }

@@ -88,6 +88,8 @@ export const RTA_TABLE = 15;
 export const RT_TABLE_MAIN = 254;
 export const RTN_UNICAST = 1;
 export const RTN_LOCAL = 2;
+/** Behind local and broadcast. */
+export const RTN_ANYCAST = 4;
 export const RT_SCOPE_UNIVERSE = 0;
 export const RT_SCOPE_LINK = 253;
 export const RTM_F_LOOKUP_TABLE = 0x1000;

@@ -33,6 +33,7 @@ import {
   RTM_F_LOOKUP_TABLE,
   RTM_GETROUTE,
   RTM_NEWROUTE,
+  RTN_ANYCAST,
   RTN_LOCAL,
   RTN_UNICAST,
 } from "./constants.ts";
@@ -49,7 +50,7 @@ export interface Route {
   readonly index: Ifindex | undefined;
   readonly gateway: Address | undefined;
   readonly table: number;
-  /** Whether its destination is an address of the namespace itself. */
+  /** Whether its destination is an address of the namespace itself, or stands for all of a network that the namespace is in. */
   readonly isLocal: boolean;
   /** `RTPROT_…` */
   readonly protocol: number;
@@ -109,6 +110,7 @@ export function toRoute({ payload }: NetlinkMessage): Route | undefined {
   let index: Ifindex | undefined;
   let gateway: Address | undefined;
   let table = readField(payload, 4, 1);
+  const type = readField(payload, 7, 1);
   visitAttributes(payload, ROUTE_HEADER_BYTES, (type, value) => {
     if (type === RTA_DST) base = fromAddressBytes(readBytes(value)).value;
     else if (type === RTA_OIF) index = readNumber(value) as Ifindex;
@@ -120,7 +122,7 @@ export function toRoute({ payload }: NetlinkMessage): Route | undefined {
     index,
     gateway,
     table,
-    isLocal: readField(payload, 7, 1) === RTN_LOCAL,
+    isLocal: type >= RTN_LOCAL && type <= RTN_ANYCAST,
     protocol: readField(payload, 5, 1),
   };
 }
