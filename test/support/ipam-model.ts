@@ -280,7 +280,7 @@ class History {
 
   async #compare(): Promise<void> {
     expect(Object.fromEntries(await this.#stored())).toEqual(Object.fromEntries(this.#held));
-    expect((await checkConsistency(this.#world.datastore)).problems).toEqual([]);
+    expect((await checkConsistency(this.#world.datastore, this.#world.clock)).problems).toEqual([]);
   }
 }
 

@@ -20,7 +20,7 @@ export interface CheckFlags {
  * pools that give no addresses: nothing is in danger, so they do not count.
  */
 export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
-  const report = await withDatastore(cli, checkConsistency);
+  const report = await withDatastore(cli, (datastore) => checkConsistency(datastore, cli.io.clock));
   const { problems, warnings, unread } = report;
   const status = problems.length + unread.length === 0 ? EXIT.done : EXIT.failed;
   const gap = unread.length === 0 ? undefined : `the check is not complete: ${count(unread.length, "object")} could not be read`;

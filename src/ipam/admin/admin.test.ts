@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { changedAfter, FaultyDatastore } from "../../../test/support/faulty-datastore.ts";
 import { failureOf } from "../../../test/support/failure-of.ts";
 import { createIpamWorld, type IpamWorld, requestFor } from "../../../test/support/ipam.ts";
+import { REPORTED_ADDRESSES } from "../../api/reported-addresses.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
@@ -127,7 +128,7 @@ describe("findOwner() and releaseAddress()", () => {
 
 describe("checkConsistency()", () => {
   const problemsIn = async (world: IpamWorld) =>
-    (await checkConsistency(world.datastore)).problems.map((problem) => [problem.class, problem.object]);
+    (await checkConsistency(world.datastore, world.clock)).problems.map((problem) => [problem.class, problem.object]);
 
   test("finds nothing where all agrees, other main plugins' addresses included", async () => {
     const world = await createIpamWorld();
@@ -138,7 +139,7 @@ describe("checkConsistency()", () => {
     await world.add("c2", "n1");
     const { owner } = requestFor("c3", "n1");
     await world.add("c3", "n1", { owner: { ...owner, pod: "web-0", namespace: "default" } });
-    expect(await checkConsistency(world.datastore)).toEqual({
+    expect(await checkConsistency(world.datastore, world.clock)).toEqual({
       problems: [],
       warnings: [{ kind: "IPPool", object: "without-cidr", detail: expect.stringMatching(/^it has no CIDR; correct it by /) }],
       pools: 1,
@@ -153,7 +154,7 @@ describe("checkConsistency()", () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
     const address = await addWithEndpoint(world, "c1", { record: false });
-    const { problems } = await checkConsistency(world.datastore);
+    const { problems } = await checkConsistency(world.datastore, world.clock);
     expect(problems).toEqual([
       { class: "leaked-address", object: address, detail: expect.stringContaining('for endpoint "n1-cni-c1-eth0", which does not exist') },
     ]);
@@ -175,7 +176,7 @@ describe("checkConsistency()", () => {
       { ...record, spec: { ...(record.spec as object), endpoint: "net1" } },
     ];
     await world.datastore.commit(records.map((resource) => ({ op: "create", resource })));
-    const leaks = (await checkConsistency(world.datastore)).problems.filter((problem) => problem.class === "leaked-address");
+    const leaks = (await checkConsistency(world.datastore, world.clock)).problems.filter((problem) => problem.class === "leaked-address");
     expect(leaks.map(({ object, detail }) => [object, detail.slice(detail.indexOf("which"))])).toEqual([
       [elsewhere, "which does not exist"],
       [changed, "which has other addresses"],
@@ -205,10 +206,10 @@ describe("checkConsistency()", () => {
     expect((await problemsIn(world)).map(([kind]) => kind)).toEqual(leaks);
     await world.put("Node", "n2", {});
     const orphaned = 'belongs to node "n1", which does not exist, with';
-    const [problem] = (await checkConsistency(world.datastore)).problems;
+    const [problem] = (await checkConsistency(world.datastore, world.clock)).problems;
     expect(problem).toEqual({ class: "orphaned-block", object: "10.65.0.0/26", detail: `${orphaned} 2 addresses` });
     await world.del("lost-too", "n1");
-    expect((await checkConsistency(world.datastore)).problems[0]?.detail).toBe(`${orphaned} 1 address`);
+    expect((await checkConsistency(world.datastore, world.clock)).problems[0]?.detail).toBe(`${orphaned} 1 address`);
     await world.put("Node", "n1", {});
     expect((await problemsIn(world)).map(([kind]) => kind)).toEqual(leaks.slice(1));
     await world.datastore.commit([{ op: "delete", ref: { kind: "Node", name: "n1" } }]);
@@ -276,7 +277,31 @@ describe("checkConsistency()", () => {
       await world.datastore.commit([{ op: "delete", ref: { kind: "WorkloadEndpoint", name: "n1-cni-c3-eth0", namespace: "default" } }]);
       await world.del("c3", "n1");
     });
-    expect((await checkConsistency(changing)).problems.map(({ object }) => object)).toEqual([leaked]);
+    expect((await checkConsistency(changing, world.clock)).problems.map(({ object }) => object)).toEqual([leaked]);
+  });
+
+  test("gives a kubelet time to tell that a pod has ended, before it says that the pod runs without a record", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const names = ["ends", "runs"];
+    const annotated = names.map((name, i) => endpointOf(name, [], { [REPORTED_ADDRESSES]: `10.65.0.${i}` }));
+    await world.datastore.commit(annotated.map((resource) => ({ op: "create", resource })));
+    const sleeps: number[] = [];
+    const sleep = async (ms: number): Promise<void> => {
+      sleeps.push(ms);
+      await world.datastore.commit([{ op: "delete", ref: { kind: "WorkloadEndpoint", name: "ends", namespace: "default" } }]);
+    };
+    const { problems } = await checkConsistency(world.datastore, { sleep });
+    expect(problems.map((problem) => [problem.class, problem.object])).toEqual([["unallocated-in-use", "10.65.0.1"]]);
+    expect(sleeps).toEqual([2_000]);
+  });
+
+  test("does not wait because of what no kubelet has told", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const leaked = await addWithEndpoint(world, "c1", { record: false });
+    const sleep = (): Promise<void> => Promise.reject(new Error("it waits"));
+    expect((await checkConsistency(world.datastore, { sleep })).problems.map(({ object }) => object)).toEqual([leaked]);
   });
 
   test.each([
@@ -293,7 +318,7 @@ describe("checkConsistency()", () => {
       await world.del("c5", "n1");
     };
     const changing = changedAfter(world.datastore, "all-blocks", turnOver, Infinity);
-    expect((await checkConsistency(changedAfter(changing, "block", turnOver, timesAlone))).problems).toEqual([]);
+    expect((await checkConsistency(changedAfter(changing, "block", turnOver, timesAlone), world.clock)).problems).toEqual([]);
   });
 
   test("asks each node once what it borrows, however many blocks are written while it looks", async () => {
@@ -310,7 +335,7 @@ describe("checkConsistency()", () => {
       for (const query of queries) if (query.type === "blocks-borrowed-by") asked.push(query.node);
       return await changing.read(queries, options);
     };
-    expect((await checkConsistency({ ...changing, read })).problems).toEqual([]);
+    expect((await checkConsistency({ ...changing, read }, world.clock)).problems).toEqual([]);
     expect(asked.toSorted()).toEqual(nodes);
   });
 
@@ -319,7 +344,7 @@ describe("checkConsistency()", () => {
     await world.putPool("a", "10.65.0.0/26");
     const address = await addWithEndpoint(world, "c1");
     await world.datastore.commit([{ op: "delete", ref: { kind: "IPPool", name: "a" } }]);
-    expect((await checkConsistency(world.datastore)).problems).toEqual([
+    expect((await checkConsistency(world.datastore, world.clock)).problems).toEqual([
       { class: "orphaned-block", object: "10.65.0.0/26", detail: 'belongs to node "n1", and lies in no pool' },
       { class: "outside-pool", object: address, detail: expect.stringContaining('allocated to container "c1"') },
     ]);

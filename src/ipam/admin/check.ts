@@ -2,6 +2,7 @@
 
 import type { Datastore } from "../../datastore/datastore.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
+import type { Clock } from "../../lib/ports.ts";
 import { blockProblems } from "./block-problems.ts";
 import { endpointProblems } from "./endpoint-problems.ts";
 import { type Inventory, takeInventory, type UnreadResource } from "./inventory.ts";
@@ -23,12 +24,19 @@ export interface CheckReport {
 }
 
 /**
+ * Milliseconds in which a kubelet tells that a pod has ended, such as a Job's: until then the pod looks as if it ran without its record, which the
+ * DEL has cleared.
+ */
+const KUBELET_MS = 2_000;
+
+/**
  * Looks for contradictions, twice: an address that is allocated or released meanwhile may look like one. Only what both looks find is reported.
  * What only one of them could read counts as not read.
  */
-export async function checkConsistency(datastore: Datastore): Promise<CheckReport> {
-  const { found, summary } = await lookFirst(datastore);
+export async function checkConsistency(datastore: Datastore, clock: Pick<Clock, "sleep">): Promise<CheckReport> {
+  const { found, isReported, summary } = await lookFirst(datastore);
   if (found.size === 0) return { problems: [], ...summary };
+  if (isReported) await clock.sleep(KUBELET_MS);
   // Frees what the first look has read: the second one reads as much again.
   Bun.gc(true);
   const inventory = await takeInventory(datastore);
@@ -48,14 +56,20 @@ type Summary = Omit<CheckReport, "problems">;
 /** What a first look leaves for a second one: no inventory and no texts, for those of a million leaked addresses are large. */
 interface FirstLook {
   readonly found: ReadonlySet<string>;
+  /** Whether a kubelet is the witness of any. */
+  readonly isReported: boolean;
   readonly summary: Summary;
 }
 
 async function lookFirst(datastore: Datastore): Promise<FirstLook> {
   const inventory = await takeInventory(datastore);
   const found = new Set<string>();
-  for (const problem of problemsIn(inventory)) found.add(keyOf(problem));
-  return { found, summary: summarise(inventory) };
+  let isReported = false;
+  for (const problem of problemsIn(inventory)) {
+    found.add(keyOf(problem));
+    isReported ||= inventory.reported.has(problem.object);
+  }
+  return { found, isReported, summary: summarise(inventory) };
 }
 
 function summarise(inventory: Inventory): Summary {
