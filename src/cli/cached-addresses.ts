@@ -11,9 +11,10 @@
  */
 
 import { NetplugError } from "../lib/errors.ts";
-import { type Address, equalAddresses, tryParseAddress } from "../lib/ip/address.ts";
-import { isJsonObject, isText, type JsonObject, tryParseJson } from "../lib/json.ts";
+import { type Address, equalAddresses, toAddressText, tryParseAddress } from "../lib/ip/address.ts";
+import { isJsonObject, isText, JsonError, type JsonObject, parseJson, tryParseJson } from "../lib/json.ts";
 import type { Files } from "../lib/ports.ts";
+import { quote } from "../lib/quote.ts";
 import { listAddresses, toLinkAddress } from "../linux/netlink/address.ts";
 import { listLinks, toLink } from "../linux/netlink/link.ts";
 import { NetlinkSocket } from "../linux/netlink/socket.ts";
@@ -23,13 +24,33 @@ import type { HostAddress } from "./host-addresses.ts";
 /** Where containerd and CRI-O have it. */
 const FOLDER = "/var/lib/cni/results";
 
-/** Those of results without a namespace, or whose namespace is gone, are left out. @throws {KernelError} @throws {NetplugError} ioFailure */
-export function readCachedAddresses(files: Files, folder = FOLDER): readonly HostAddress[] {
-  const names = files.list(folder) ?? [];
-  return names.toSorted().flatMap((name) => {
-    const cached = tryParseJson(files.readText(`${folder}/${name}`));
-    return isJsonObject(cached) && cached["kind"] === "cniCacheV1" ? addressesOf(cached) : [];
-  });
+/**
+ * Those of namespaces that are gone are left out.
+ *
+ * @param onUnread gets what is no result, and why: whose address it may be is unknown
+ * @throws {KernelError}
+ * @throws {NetplugError} ioFailure
+ */
+export function readCachedAddresses(files: Files, onUnread: (text: string) => void, folder = FOLDER): readonly HostAddress[] {
+  const found: HostAddress[] = [];
+  for (const name of (files.list(folder) ?? []).toSorted()) {
+    const path = `${folder}/${name}`;
+    try {
+      const cached = parseJson(files.readText(path) ?? "null");
+      if (isJsonObject(cached) && cached["kind"] === "cniCacheV1") found.push(...addressesOf(cached));
+    } catch (thrown) {
+      if (thrown instanceof JsonError) onUnread(`read ${quote(path)}: ${thrown.message}`);
+      else if (thrown instanceof NetplugError && thrown.kind === "ioFailure") onUnread(thrown.message);
+      else throw thrown;
+    }
+  }
+  return withRivals(found);
+}
+
+/** Of several containers that had one interface, one after the other without a DEL, nothing tells the last. */
+function withRivals(found: readonly HostAddress[]): readonly HostAddress[] {
+  const users = Map.groupBy(found, ({ address, where }) => `${toAddressText(address)} ${where}`);
+  return [...users.values()].flatMap((rivals) => (rivals.length === 1 ? rivals : rivals.map((one) => ({ ...one, where: undefined }))));
 }
 
 function addressesOf({
@@ -40,13 +61,19 @@ function addressesOf({
   config,
   result,
 }: JsonObject): readonly HostAddress[] {
-  if (!isText(containerID) || !isText(ifName) || !isText(network) || !isText(netns) || !isText(config) || !isJsonObject(result)) return [];
+  if (!isText(containerID) || !isText(ifName) || !isText(network) || !isText(config) || !isJsonObject(result)) return [];
   if (!isOfOtherMainPlugin(tryParseJson(Buffer.from(config, "base64").toString()))) return [];
-  const given = listOf(result["ips"]).flatMap(({ address }) => (isText(address) && tryParseAddress(address.replace(/\/\d+$/, ""))) || []);
-  const there = readAddresses(netns, ifName);
-  return given
-    .filter((address) => there.some((one) => equalAddresses(one, address)))
-    .map((address) => ({ attachment: { network, containerID, ifName }, address, where: netns }));
+  const where = isText(netns) && netns !== "" ? netns : undefined;
+  const there = where === undefined ? undefined : readAddresses(where, ifName);
+  return givenBy(result)
+    .filter((address) => there?.some((one) => equalAddresses(one, address)) !== false)
+    .map((address) => ({ attachment: { network, containerID, ifName }, address, where }));
+}
+
+/** From CNI 0.3.0 on a list; before that `{"ip4": {"ip": "10.65.0.7/26"}, "ip6": …}`. */
+function givenBy({ ips, ip4, ip6 }: JsonObject): readonly Address[] {
+  const texts = [...listOf(ips).map(({ address }) => address), ...listOf([ip4, ip6]).map(({ ip }) => ip)];
+  return texts.flatMap((text) => (isText(text) && tryParseAddress(text.replace(/\/\d+$/, ""))) || []);
 }
 
 /** Whether a plugin of the conflist other than ours calls netplug-ipam. */

@@ -8,12 +8,12 @@ import { listLinks, toLink } from "../linux/netlink/link.ts";
 import { listRoutes, RTPROT_NETPLUG, toRoute } from "../linux/netlink/route.ts";
 import { NetlinkSocket } from "../linux/netlink/socket.ts";
 
-/** An address that a container has. */
+/** An address that a container has, or may have. */
 export interface HostAddress {
   readonly attachment: AttachmentId;
   readonly address: Address;
-  /** Interface of the host side, or path of the network namespace. */
-  readonly where: string;
+  /** Interface of the host side, or path of the network namespace; undefined: nothing tells whether the container is there. */
+  readonly where: string | undefined;
 }
 
 /** Every address that netplug has given an interface on this host, by its route. @throws {KernelError} */

@@ -32,8 +32,8 @@ export interface CliIo {
    */
   readInput(source: string, limitBytes: number): Promise<string | undefined>;
   makeUuid(): string;
-  /** @throws {KernelError} */
-  readHostAddresses(): Promise<readonly HostAddress[]>;
+  /** @param onUnread gets what cannot be read of them, and why @throws {KernelError} @throws NetplugError ioFailure */
+  readHostAddresses(onUnread: (text: string) => void): Promise<readonly HostAddress[]>;
   /** @throws NetplugError invalidConfig */
   openDatastore(config: DatastoreConfig): Datastore;
   /** A client of the Kubernetes API, which is loaded by the first who wants one. */

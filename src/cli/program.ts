@@ -35,10 +35,10 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
     openLog,
     readInput,
     makeUuid: () => crypto.randomUUID(),
-    readHostAddresses: async () => {
+    readHostAddresses: async (onUnread) => {
       const { readHostAddresses } = await import("./host-addresses.ts");
       const { readCachedAddresses } = await import("./cached-addresses.ts");
-      return [...readHostAddresses(), ...readCachedAddresses(linuxFiles)];
+      return [...readHostAddresses(), ...readCachedAddresses(linuxFiles, onUnread)];
     },
     openDatastore: (config) => openDatastore(config, { ...ports, kubernetes }),
     openKube: async (config) => {

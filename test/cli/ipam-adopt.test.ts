@@ -1,11 +1,17 @@
 /** `ipam adopt` where something changes meanwhile; `test/cni/restored-datastore.test.ts` has it with real interfaces. */
 
-import { beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readCachedAddresses } from "../../src/cli/cached-addresses.ts";
 import type { HostAddress } from "../../src/cli/host-addresses.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
+import { linuxFiles } from "../../src/linux/files.ts";
 import { endpointYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import { allocateFor } from "../support/container-addresses.ts";
 import { FaultyDatastore } from "../support/faulty-datastore.ts";
 
 const world = shareEtcdCliWorld();
@@ -68,4 +74,51 @@ test("addresses of no pool that a delegate gave are left to it", async () => {
   const found = ["10.70.0.1", "10.65.0.1"].map((ip) => toHostAddress("c1", ip));
   const { status, stdout } = await world.ctl(["ipam", "adopt", "--node=n1"], { hostAddresses: () => found });
   expect([status, stdout.trimEnd().split("\n").at(-1)]).toEqual([0, "allocated 1 of 1 addresses in use on this host, 0 were"]);
+});
+
+describe("a result that libcni keeps", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "npgt-results-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+  const adopt = (): ReturnType<typeof world.ctl> =>
+    world.ctl(["ipam", "adopt", "--node=n1"], {
+      hostAddresses: (onUnread) => [toHostAddress("c1", "10.65.0.1"), ...readCachedAddresses(linuxFiles, onUnread, folder)],
+    });
+  const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
+
+  test("and that nobody can read is named, and the others are adopted", async () => {
+    mkdirSync(join(folder, "folder"));
+    write("cut", '{"kind":"cniCacheV1","conta');
+    write("list", "[1]");
+    write("empty", "");
+    const { status, stdout, stderr } = await adopt();
+    expect([status, stdout]).toEqual([1, expect.stringContaining("allocated 1 of 1 addresses in use on this host, 0 were\n")]);
+    expect(stderr.split("\n")).toEqual([
+      expect.stringMatching(/^read ".*\/cut": .*; end the container that its name says, or remove it if there is none$/),
+      expect.stringMatching(/^read ".*\/empty": .*; end the container that its name says, or remove it if there is none$/),
+      expect.stringMatching(/^read ".*\/folder": EISDIR .*; end the container that its name says, or remove it if there is none$/),
+      "",
+    ]);
+    expect(await inUse()).toEqual([true, false]);
+  });
+
+  test("without a namespace, as libcni before 1.2 writes it, is named unless its address is allocated", async () => {
+    const config = Buffer.from(JSON.stringify({ type: "ptp", ipam: { type: "netplug-ipam" } })).toString("base64");
+    const result = { ips: [{ address: "10.65.0.2/26" }] };
+    write("c2", JSON.stringify({ kind: "cniCacheV1", containerId: "c2", ifName: "eth0", networkName: "test-net", config, result }));
+    const { status, stdout } = await adopt();
+    expect([status, stdout.split("\n").slice(-3)]).toEqual([
+      1,
+      [
+        '10.65.0.2 may be in use by container "c2" (interface "eth0", network "test-net"), but nothing tells whether it still is',
+        "allocated 1 of 2 addresses in use on this host, 0 were; 1 cannot be: recreate their workloads",
+        "",
+      ],
+    ]);
+    expect(await inUse()).toEqual([true, false]);
+    await allocateFor(world.datastore, "c2", "n1", { address: "10.65.0.2", owner: { network: "test-net" } });
+    expect((await adopt()).status).toBe(0);
+  });
 });

@@ -137,7 +137,8 @@ describe("ipam check compares blocks with pods:", () => {
     expect(await problems()).toEqual([
       'unallocated-in-use 10.65.0.8: used by pod "prod/web-0" (endpoint "prod/n1-k8s-web--0-eth0"), as its kubelet says, but recorded and allocated nowhere',
     ]);
-    const next = "next: recreate the workloads, or on the node of each, as root: netplugctl ipam adopt --node=NODE\n";
+    const next =
+      "next: recreate the workloads, or if they have their interfaces still, on the node of each, as root: netplugctl ipam adopt --node=NODE\n";
     expect((await world.ctl(["ipam", "check"])).stderr).toBe(next);
     // as `ipam adopt` allocates it
     await allocateFor(world.datastore, "c1", "n1", { address: "10.65.0.8" });

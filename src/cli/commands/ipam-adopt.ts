@@ -24,14 +24,18 @@ export interface AdoptFlags {
 }
 
 /**
- * Fails when an interface has an address that cannot be its own.
+ * Fails when an interface has an address that cannot be its own, or may have one and that cannot be told.
  *
  * @throws {UsageError} for what no node is called
  * @throws {CommandFailed} for what this one was not called so far
  */
 export async function ipamAdopt(cli: Cli, { node }: AdoptFlags): Promise<number> {
   if (!isNodeName(node)) throw new UsageError(`got ${quoteValue(node)} as --node, want ${NODE_NAME}`);
-  const found = await cli.io.readHostAddresses();
+  let unread = 0;
+  const found = await cli.io.readHostAddresses((text) => {
+    unread++;
+    note(cli, `${text}; end the container that its name says, or remove it if there is none`);
+  });
   return await withDatastore(cli, async (datastore) => {
     const inventory = await takeInventory(datastore);
     requireOwnName(node, found, inventory);
@@ -48,7 +52,7 @@ export async function ipamAdopt(cli: Cli, { node }: AdoptFlags): Promise<number>
     say(cli, `allocated ${adopted} of ${found.length - elsewhere} addresses in use on this host, ${had} were${others}`);
     if (adopted > 0 && !datastore.traits.commitsAtOnce)
       note(cli, "remove /var/run/netplug/blocks.json on this host before pods start or end again: it may lack their blocks");
-    return refused === 0 ? EXIT.done : EXIT.failed;
+    return refused + unread === 0 ? EXIT.done : EXIT.failed;
   });
 }
 
@@ -81,19 +85,27 @@ async function adopt(
   cli: Cli,
   datastore: Datastore,
   { attachment, address, where }: HostAddress,
-  { node, inventory: { users, podCidrs } }: { readonly node: string; readonly inventory: Inventory },
+  { node, inventory: { users, podCidrs, allocations } }: { readonly node: string; readonly inventory: Inventory },
 ): Promise<"adopted" | "had" | "refused" | "elsewhere"> {
-  const endpoint = users.get(toAddressText(address))?.find((one) => isEndpointOf(one, attachment));
+  const text = toAddressText(address);
+  const { containerID, ifName, network } = attachment;
+  const here = where === undefined ? "" : `, here "${where}"`;
+  const whose = `container "${containerID}" (interface "${ifName}", network "${network}"${here})`;
+  if (where === undefined) {
+    const holder = allocations.get(text);
+    if (holder !== undefined && isSameAttachment(holder.owner, attachment)) return "had";
+    say(cli, `${text} may be in use by ${whose}, but nothing tells whether it still is`);
+    return "refused";
+  }
+  const endpoint = users.get(text)?.find((one) => isEndpointOf(one, attachment));
   const owner = { ...attachment, ...(endpoint && detailsOf(endpoint)), node };
   const work = (): Promise<Adoption> => adoptAddress(toTransactPorts(cli, datastore), owner, address);
   const adoption = await withDamageNamed(cli, datastore, address, work);
   if ("end" in adoption && adoption.end === "had") return "had";
   const isOutside = "end" in adoption && adoption.end === "outside-pools";
   if (isOutside && endpoint !== undefined && isManagedElsewhere(endpoint, address, podCidrs)) return "elsewhere";
-  const { containerID, ifName, network } = attachment;
-  const whose = `container "${containerID}" (interface "${ifName}", network "${network}", here "${where}")`;
   const isAdopted = "end" in adoption && adoption.end === "adopted";
-  say(cli, `${toAddressText(address)} ${isAdopted ? "allocated to" : "is in use by"} ${whose}${whyNot(adoption)}`);
+  say(cli, `${text} ${isAdopted ? "allocated to" : "is in use by"} ${whose}${whyNot(adoption)}`);
   return isAdopted ? "adopted" : "refused";
 }
 
@@ -103,7 +115,7 @@ const REMOVAL_MS = 1_000;
 /** Releases what was adopted for an interface that has ended since. @returns how many addresses that are */
 async function giveBack(cli: Cli, datastore: Datastore, adoptions: readonly HostAddress[], node: string): Promise<number> {
   await cli.io.clock.sleep(REMOVAL_MS);
-  const left = new Set((await cli.io.readHostAddresses()).map(keyOf));
+  const left = new Set((await cli.io.readHostAddresses(() => {})).map(keyOf));
   const gone = adoptions.filter((one) => !left.has(keyOf(one)));
   for (const { attachment, address } of gone) {
     await giveBackAddress(toTransactPorts(cli, datastore), { ...attachment, node }, address);

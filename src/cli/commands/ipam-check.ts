@@ -43,7 +43,10 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   const [leaked, ...others] = problems.filter((problem) => problem.class === "leaked-address");
   if (leaked !== undefined) note(cli, `next: ${toRelease(cli, leaked.object, others.length)}`);
   else if (problems.some((problem) => problem.class === "unallocated-in-use"))
-    note(cli, `next: recreate the workloads, or on the node of each, as root: ${toCommandLine(cli, "ipam adopt --node=NODE")}`);
+    note(
+      cli,
+      `next: recreate the workloads, or if they have their interfaces still, on the node of each, as root: ${toCommandLine(cli, "ipam adopt --node=NODE")}`,
+    );
   return status;
 }
 

@@ -29,7 +29,7 @@ export interface CliOptions {
   /** What it is called as. @default "netplugctl" */
   readonly program?: string;
   /** What the kernel shows. @default what it really does */
-  readonly hostAddresses?: () => readonly HostAddress[];
+  readonly hostAddresses?: (onUnread: (text: string) => void) => readonly HostAddress[];
   /** What the command gets for the datastore. @default that itself */
   readonly instead?: (datastore: Datastore) => Datastore;
 }
@@ -51,7 +51,7 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
     openLog,
     readInput: async (source, limitBytes) => (source === "-" ? stdin : await readInput(source, limitBytes)),
     makeUuid: () => crypto.randomUUID(),
-    readHostAddresses: async () => (hostAddresses ?? readHostAddresses)(),
+    readHostAddresses: async (onUnread) => (hostAddresses ?? readHostAddresses)(onUnread),
     openDatastore: (config) => instead(openDatastore(config, { ...ports, kubernetes })),
     openKube: async (config) => new KubeClient(config, { ...ports, ...kubernetes }, config),
   };
