@@ -296,6 +296,16 @@ describe("checkConsistency()", () => {
     expect(sleeps).toEqual([2_000]);
   });
 
+  test("calls no address leaked that a pod without a record has for its kubelet: releasing it would give it twice", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const ips = [await addWithEndpoint(world, "c1", { record: false }), await addWithEndpoint(world, "c2", { record: false })];
+    const cleared = endpointOf("n1-cni-c1-eth0", [], { [REPORTED_ADDRESSES]: ips[0] ?? "" });
+    await world.datastore.commit([{ op: "create", resource: cleared }]);
+    const { problems } = await checkConsistency(world.datastore, { sleep: () => Promise.resolve() });
+    expect(problems.map((problem) => [problem.class, problem.object])).toEqual([["leaked-address", ips[1] ?? ""]]);
+  });
+
   test("does not wait because of what no kubelet has told", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
