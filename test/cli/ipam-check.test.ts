@@ -49,7 +49,10 @@ test("what to release is said of leaks alone, whatever else is wrong", async () 
   await put("/netplug/ipam/claims/4/010.065.000.002-32", { node: "n9" });
   expect(await world.ctl(["ipam", "check"])).toMatchObject({ status: 1, stderr: "" });
   await leak("c9", "10.65.0.1");
-  expect(await world.ctl(["ipam", "check"])).toMatchObject({ status: 1, stderr: "next: netplugctl ipam release --ip=10.65.0.1\n" });
+  expect(await world.ctl(["ipam", "check"])).toMatchObject({
+    status: 1,
+    stderr: "next: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n",
+  });
 });
 
 describe("what was damaged by hand is found:", () => {

@@ -181,12 +181,12 @@ describe("ipam check", () => {
 
   test("fails and names what leaked, and how to release it", async () => {
     await world.createPool("blue", "10.65.0.0/24");
-    const ip = await give("c1", "n1", { owner: OWNER });
+    await give("c1", "n1", { owner: OWNER });
     const { status, stdout, stderr } = await world.ctl(["ipam", "check"]);
     expect(status).toBe(1);
     expect(stdout).toMatch(/leaked-address +10\.65\.0\.\d+(\/32)? +allocated to container "c1"/);
     expect(stdout).toEndWith("found 1 problem\n");
-    expect(stderr).toBe(`next: netplugctl ipam release --ip=${ip}\n`);
+    expect(stderr).toBe("next: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n");
     expect(await world.json("ipam", "check")).toMatchObject({ problems: [{ class: "leaked-address", detail: expect.any(String) }] });
   });
 

@@ -40,8 +40,7 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   for (const warning of warnings) say(cli, toWarningText(warning));
   say(cli, `found ${count(problems.length, "problem")}${warnings.length === 0 ? "" : `, ${count(warnings.length, "warning")}`}`);
   if (gap !== undefined) say(cli, gap);
-  const [leaked, ...others] = problems.filter((problem) => problem.class === "leaked-address");
-  if (leaked !== undefined) note(cli, `next: ${toRelease(cli, leaked.object, others.length)}`);
+  if (problems.some((problem) => problem.class === "leaked-address")) note(cli, `next: ${toRelease(cli)}`);
   else if (problems.some((problem) => problem.class === "unallocated-in-use"))
     note(
       cli,
@@ -50,9 +49,8 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   return status;
 }
 
-/** @param others how many addresses are leaked besides */
-function toRelease(cli: Cli, address: string, others: number): string {
-  if (others === 0) return toCommandLine(cli, `ipam release --ip=${address}`);
+/** Leaves addresses of ADDs that may be under way, of which `ipam release --ip` knows nothing: on Kubernetes they are allocated before they are recorded. */
+function toRelease(cli: Cli): string {
   return `${toCommandLine(cli, "ipam check -o json")} | ${toCommandLine(cli, "ipam release --from-report=-")}`;
 }
 
