@@ -30,10 +30,11 @@ export interface ConcurrentAdds {
 /** Call it before the GC looks for anything. */
 export function watchConcurrentAdds(call: LocalCall): ConcurrentAdds {
   const { host, log } = call;
-  const now = host.sinceBoot();
-  const begun = host.processStartSinceBoot() ?? now;
-  // The estimate is never too early: an ADD that has ended after it was under way when this process began.
-  const estimated = now - (host.clock.monotonic() - host.processStart());
+  const begun = host.processStartSinceBoot() ?? host.sinceBoot();
+  const runningMs = host.clock.monotonic() - host.processStart();
+  // Never too early, because the time is read last: this process may wait for a processor before. So an ADD that has ended after it was
+  // under way when this process began.
+  const estimated = host.sinceBoot() - runningMs;
   const begunAtLatest = Math.min(Math.max(begun, estimated), begun + START_STEP_MS);
   const isOfRunningAdd = (hold: HoldNote | undefined): boolean =>
     hold !== undefined && isCurrent(call, hold) && (hold.takenAt >= begun || hold.succeededAt > begunAtLatest || isRunning(call, hold));
