@@ -25,9 +25,9 @@ export async function lookForDue(call: Call, own: PendingOfDel | undefined): Pro
     removeUnfinished(call);
     if (isAfterFailedAdd) removeUnfinishedOfNode(call);
     toPendingOfStaleHolds(call, isAfterFailedAdd ? LOOKS.most : LOOKS.some);
-    const isOwnThere = own?.until() !== undefined;
-    if (countPending(call) <= (isOwnThere ? 1 : 0)) return false;
   }
+  const isOwnThere = own?.until() !== undefined;
+  if (countPending(call) <= (isOwnThere ? 1 : 0)) return false;
   return (await import("./carry-out.ts")).isAnyDue(call);
 }
 
