@@ -1,4 +1,4 @@
-/** The part of a DEL that needs no datastore. Loaded only when the config names no usable datastore or node. */
+/** A DEL whose config names no usable datastore or node: its steps on the host, and no others. Loaded only then. */
 
 import { endHold } from "./attachment-state/hold.ts";
 import { hasOwnIpam, type LocalCall } from "./call.ts";
@@ -8,8 +8,7 @@ import { leavePending } from "./pending-release/after-failed-del.ts";
 import { preparePendingOfDel } from "./pending-release/while-deleting.ts";
 
 /**
- * A DEL whose config names no usable datastore or node: removes the link, and releases the delegate's addresses. Leaves a pending release of
- * our own ones.
+ * Removes the link, and releases the delegate's addresses. Leaves a pending release of our own ones.
  *
  * @throws `fault`, with what else went wrong in its details
  */

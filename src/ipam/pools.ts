@@ -28,7 +28,7 @@ export interface RefusedPool {
   readonly isDefect?: boolean;
 }
 
-/** Why it does not. */
+/** Why a request gets no addresses from a pool. */
 export type Refusal = Omit<RefusedPool, "name">;
 
 /** All pools of the cluster. */

@@ -24,7 +24,7 @@ export interface EtcdConfig {
   readonly tokenFolder?: string;
 }
 
-/** Where a node's hint of its blocks is (`kubernetes/state/block-hints.ts`). Everything that allocates addresses for the node must share it. */
+/** Where a node's hint of its blocks is (`../kubernetes/state/block-hints.ts`). Everything that allocates addresses for the node must share it. */
 export interface HintPlace {
   /** In a folder that does not outlive a boot, such as `/var/run/netplug`. */
   readonly file: string;
