@@ -51,10 +51,10 @@ export function createLink(sockets: LinkSockets, link: PodLink, undo: UndoStack,
  * @returns what is not usable yet, for `whenUsable()`
  * @throws {KernelError}
  */
-export function programLink({ host, pod }: LinkSockets, link: PodLink, created: CreatedLink): readonly string[] {
-  programHost(host, link, created);
-  const unusable = programPod(pod, link, created.peer);
-  return [...unusable, ...verifyHost(host, link, created)];
+export function programLink(sockets: LinkSockets, link: PodLink, created: CreatedLink): readonly string[] {
+  programHost(sockets.host, link, created);
+  const unusable = programPod(sockets.pod, link, created.peer);
+  return [...unusable, ...verifyHost(sockets, link, created)];
 }
 
 /** Creates without looking first, since the names are nearly always free. */
@@ -118,13 +118,14 @@ function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): readonly s
  * @returns what is not usable yet
  * @throws {KernelError} also for an address that the node has itself: traffic to it never takes our route
  */
-function verifyHost(host: RouteSocket, link: PodLink, { index }: Link): readonly string[] {
+function verifyHost({ kernel, netns, host }: LinkSockets, link: PodLink, { index }: Link): readonly string[] {
   const end = hostEnd(link, index);
   const looks = looksAt(end);
   const outcomes = host.transact([...looks, ...link.addresses.map((address) => getRoute(address))]);
   for (const { replies } of outcomes.slice(looks.length)) {
     const route = replies[0] && toRoute(replies[0]);
-    if (route?.isLocal === true) throw inUse(host, route, USE_ADDRESS);
+    // With both sides in one namespace it is the pod's side that has it.
+    if (route?.isLocal === true && !kernel.isHostNetns(netns)) throw inUse(host, route, USE_ADDRESS);
   }
   const unusable = unusableOf(end, outcomes);
   if (macOf(outcomes[0]?.replies) === HOST_MAC) return unusable;
