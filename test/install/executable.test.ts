@@ -119,6 +119,53 @@ test("the version of portmap that is there decides what the network config says"
   expect(config.cniVersion).toBe(supportedVersions.includes("1.1.0") ? "1.1.0" : "1.0.0");
 });
 
+describe("a network config for which the plugin would refuse every pod", () => {
+  const NETPLUG = { type: "netplug", ipam: { type: "netplug-ipam" } };
+  const toConfig = (entry: object, cniVersion = "1.0.0"): string => JSON.stringify({ name: "pods", cniVersion, plugins: [entry] });
+  const conflist = (): string => join(conf, "10-netplug.conflist");
+
+  test.each<[what: string, config: string, message: string]>([
+    ["a wrong value", toConfig({ ...NETPLUG, mtu: -1 }), 'read "mtu": got -1, want a whole number 68..65535'],
+    ["a wrong path of the log", toConfig({ ...NETPLUG, log_file_path: "cni.log" }), 'read "log_file_path": got "cni.log"'],
+    ["nobody who gives addresses", toConfig({ type: "netplug" }), 'read "ipam.type": got nothing'],
+    ["keys that exclude each other", toConfig({ ...NETPLUG, ipam: { type: "host-local", ipv4_pools: ["a"] } }), 'use "ipam.ipv4_pools"'],
+    ["a version that there is not", toConfig(NETPLUG, "1.2.0"), 'read "cniVersion": got "1.2.0"'],
+  ])("is refused before anything is changed: %s", async (_what, config, message) => {
+    writeFileSync(conflist(), "of before");
+    const { status, lines } = await run([...places(), "--once"], { CNI_NETWORK_CONFIG: config });
+    const said = lines.at(-1)?.["msg"] ?? "";
+    expect([status, said]).toEqual([1, expect.stringContaining(message)]);
+    expect(said).toStartWith("check CNI_NETWORK_CONFIG: netplug would refuse every pod: ");
+    expect([readFileSync(conflist(), "utf8"), readdirSync(bin)]).toEqual(["of before", []]);
+  });
+
+  test.each<[what: string, entry: object]>([
+    ["a datastore and files that cannot be reached from here", { etcd_endpoints: "https://192.0.2.1:2379", etcd_ca_cert_file: "/none" }],
+    ["a kubeconfig that is not here", { datastore_type: "kubernetes", kubernetes: { kubeconfig: "/none" }, policy: { type: "k8s" } }],
+    ["a name of the node that is in a file of the host", { nodename_file: "/dev/null/none" }],
+  ])("is none because of %s", async (_what, keys) => {
+    const log = join(folder, "cni.log");
+    const config = toConfig({ ...NETPLUG, log_file_path: log, ...keys });
+    const { status } = await run([...places(), "--once"], { CNI_NETWORK_CONFIG: config });
+    expect([status, readFileSync(conflist(), "utf8"), existsSync(log)]).toEqual([0, config, false]);
+  });
+
+  test("is judged by the executable that pods will get, when that is somebody else's", async () => {
+    const env = { CNI_NETWORK_CONFIG: toConfig({ ...NETPLUG, mtu: -1 }), SKIP_CNI_BINARIES: "netplug" };
+    expect((await run([...places(), "--once"], env)).status).toBe(0);
+    const theirs = (answer: string): void =>
+      writeFileSync(join(bin, "netplug"), `#!/bin/sh\n[ "$CNI_COMMAND" = ADD ] && echo '${answer}'\nexit 1\n`, { mode: 0o755 });
+    theirs('{"code": 8, "msg": "no such namespace"}');
+    expect((await run([...places(), "--once"], env)).status).toBe(0);
+    theirs('{"code": 7, "msg": "I know better"}');
+    const { status, lines } = await run([...places(), "--once"], env);
+    expect([status, lines.at(-1)?.["msg"]]).toEqual([1, expect.stringContaining("every pod: I know better")]);
+    const kept = { ...env, SKIP_CNI_BINARIES: "", UPDATE_CNI_BINARIES: "false" };
+    expect((await run([...places(), "--once"], kept)).status).toBe(1);
+    expect((await run([...places(), "--once"], { ...kept, CNI_NETWORK_CONFIG: toConfig({ type: "other" }) })).status).toBe(0);
+  });
+});
+
 describe("without --once", () => {
   test.each(["SIGTERM", "SIGINT"] as const)("it stays until %s, and ends at once with 0", async (signal) => {
     const child = start(places(), { REMOVE_ON_STOP: "true" });

@@ -11,21 +11,35 @@ import type { TlsAssets } from "../tls-assets.ts";
 import { findCommonVersion } from "./chained-version.ts";
 import { CHAINED_PLUGINS, toConflist } from "./conflist.ts";
 import { toPlaceholders } from "./placeholders.ts";
+import { requireAccepted } from "./plugin-verdict.ts";
 import { checkNetworkConfig, fillTemplate, hasPlaceholder } from "./template.ts";
 
 /**
  * Makes the text; nothing is written yet.
  *
- * @param binDir where the chained plugins are
- * @throws NetplugError invalidConfig for a template that makes no network config, or when the API server is needed and unknown
+ * @param binDir where the plugins are
+ * @throws NetplugError invalidConfig for a template that makes no network config, for one that the plugin refuses, or when the API server is
+ *   needed and unknown
  */
 export async function makeConfigText(settings: Settings, assets: TlsAssets, binDir: string, host: InstallHost, log: Log): Promise<string> {
+  const { text, origin } = await makeText(settings, assets, binDir, host, log);
+  await requireAccepted(text, origin, settings, binDir, host, log);
+  return text;
+}
+
+/** A text, and where it is from, for messages. */
+interface OriginatedText {
+  readonly text: string;
+  readonly origin: string;
+}
+
+async function makeText(settings: Settings, assets: TlsAssets, binDir: string, host: InstallHost, log: Log): Promise<OriginatedText> {
   const kubeconfigPath = settings.kube === undefined ? undefined : `${settings.hostConfDir}/${KUBECONFIG_NAME}`;
   const { template, confName } = settings;
   if (template === undefined) {
     if (settings.datastoreType === "kubernetes") requireAccess(settings, "DATASTORE_TYPE is kubernetes");
     const cniVersion = await findCommonVersion(binDir, CHAINED_PLUGINS, host, log);
-    return toConflist(settings, { assets, kubeconfigPath, cniVersion });
+    return { text: toConflist(settings, { assets, kubeconfigPath, cniVersion }), origin: "the network config" };
   }
   const { text, origin } = readTemplate(template, host);
   if (hasPlaceholder(text, "KUBECONFIG_FILEPATH")) requireAccess(settings, "the network config names a kubeconfig");
@@ -35,7 +49,7 @@ export async function makeConfigText(settings: Settings, assets: TlsAssets, binD
     origin,
   );
   checkNetworkConfig(config, confName, origin);
-  return config;
+  return { text: config, origin };
 }
 
 function requireAccess({ kube }: Settings, why: string): void {
@@ -43,10 +57,7 @@ function requireAccess({ kube }: Settings, why: string): void {
   throw new NetplugError("invalidConfig", `find the Kubernetes API: ${why}, but nothing says where it is; ${HOW_TO_FIND}`);
 }
 
-function readTemplate(
-  template: NonNullable<Settings["template"]>,
-  { disk }: InstallHost,
-): { readonly text: string; readonly origin: string } {
+function readTemplate(template: NonNullable<Settings["template"]>, { disk }: InstallHost): OriginatedText {
   if ("text" in template) return { text: template.text, origin: "CNI_NETWORK_CONFIG" };
   const text = disk.readText(template.path);
   const origin = `network config ${quote(template.path)}`;

@@ -1,0 +1,88 @@
+/** What the plugin itself says of its entries in a network config, before the config is put in place. */
+
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
+import type { Log } from "../../lib/log.ts";
+import { isGone } from "../files/atomic-file.ts";
+import type { InstallHost } from "../host.ts";
+import type { Settings } from "../settings.ts";
+
+const PLUGIN = "netplug";
+
+const TIMEOUT_MS = 5_000;
+
+/** An ADD that can only fail: for the config, or, once that is accepted, for the namespace. It touches nothing before. */
+const DOOMED_ADD = {
+  CNI_COMMAND: "ADD",
+  // As long as a runtime's: the network's name must leave room for it.
+  CNI_CONTAINERID: "0".repeat(64),
+  CNI_NETNS: "/proc/self/ns/none",
+  CNI_IFNAME: "eth0",
+  CNI_ARGS: "K8S_POD_NAMESPACE=default;K8S_POD_NAME=pod",
+};
+
+/** Codes that speak of the config alone: its version, its form, its keys, and features that it combines. Files of the host may look otherwise from here. */
+const OF_THE_CONFIG: readonly unknown[] = [1, 4, 6, 7, 105];
+
+/**
+ * Refuses a network config for which the plugin would refuse every pod. The executable that pods will get is asked: ours, or one of
+ * somebody else that stays in the folder. One that cannot be asked refuses nothing.
+ *
+ * @param origin of the config, for messages
+ * @throws NetplugError invalidConfig
+ */
+export async function requireAccepted(
+  config: string,
+  origin: string,
+  settings: Pick<Settings, "skippedBinaries" | "updatesBinaries">,
+  binDir: string,
+  host: InstallHost,
+  log: Log,
+): Promise<void> {
+  const placed = `${binDir}/${PLUGIN}`;
+  const isOthers = settings.skippedBinaries.includes(PLUGIN) || (!settings.updatesBinaries && !isGone(host.disk, placed));
+  for (const entry of entriesOf(config)) {
+    const refusal = await ask(isOthers ? placed : host.executable, entry, { binDir, host, log });
+    if (refusal === undefined) continue;
+    throw new NetplugError(
+      "invalidConfig",
+      `check ${origin}: ${PLUGIN} would refuse every pod: ${refusal}; correct it: until then the network config of before stays in place`,
+    );
+  }
+}
+
+/** As a runtime hands them to the plugin, except for what depends on the host's files. */
+function entriesOf(config: string): readonly JsonObject[] {
+  const document = parseJson(config);
+  if (!isJsonObject(document)) return [];
+  const { name, cniVersion, plugins = [document] } = document;
+  const entries = Array.isArray(plugins) ? plugins.filter((plugin) => isJsonObject(plugin)) : [];
+  return entries
+    .filter(({ type }) => type === PLUGIN)
+    .map((entry) => ({
+      nodename: "node",
+      ...entry,
+      name,
+      cniVersion,
+      // Nothing of this belongs into the host's log.
+      ...(String(entry["log_file_path"]).startsWith("/") && { log_file_path: "/dev/null" }),
+    }));
+}
+
+/** @returns why it refuses; undefined when it does not, or nobody knows */
+async function ask(
+  command: string,
+  entry: JsonObject,
+  { binDir, host, log }: { readonly binDir: string; readonly host: InstallHost; readonly log: Log },
+): Promise<string | undefined> {
+  try {
+    const env = { ...DOOMED_ADD, CNI_PATH: binDir, PATH: host.env["PATH"] ?? "" };
+    const { stdout } = await host.processes.run({ command, env, stdin: JSON.stringify(entry), timeoutMs: TIMEOUT_MS });
+    const answer = parseJson(stdout);
+    const { code, msg } = isJsonObject(answer) ? answer : {};
+    return OF_THE_CONFIG.includes(code) ? String(msg) : undefined;
+  } catch (thrown) {
+    log.debug("the plugin could not be asked whether it accepts the network config", { command, reason: messageOf(thrown) });
+    return undefined;
+  }
+}
