@@ -16,7 +16,9 @@ async function refused(thrown: Error, argv: readonly string[], env: Readonly<Rec
     stdout: silent,
     stderr: { isTerminal: false, write: (text: string) => (stderr += text) },
     env,
-    files: { readText: (path: string) => (path === "/my.cfg" ? "kind: NetplugAPIConfig\nspec: {etcdEndpoints: 'h3:1'}" : undefined) },
+    files: {
+      readText: (path: string) => (path === "/my.cfg" ? "kind: NetplugAPIConfig\nspec: {etcdEndpoints: 'http://h3:1'}" : undefined),
+    },
     openDatastore: () => ({ read, close: () => undefined }),
   } as unknown as CliIo;
   expect(await runCli(argv, io)).toBe(1);
@@ -34,13 +36,13 @@ test("who names a cluster and gets etcd is warned", async () => {
   const warning = (option: string, source: string): string =>
     `warning: --${option} is not used, for the datastore is etcd, as ${source} says; for Kubernetes set DATASTORE_TYPE=kubernetes\n`;
   const failure = new NetplugError("internal", "stop here");
-  expect(await refused(failure, ["get", "tiers", "--context", "blue"], { ETCD_ENDPOINTS: "h" })).toStartWith(
+  expect(await refused(failure, ["get", "tiers", "--context", "blue"], { ETCD_ENDPOINTS: "http://h" })).toStartWith(
     warning("context", "ETCD_ENDPOINTS"),
   );
   expect(await refused(failure, ["get", "tiers", "--kubeconfig", "/k"], { DATASTORE_TYPE: "etcdv3" })).toStartWith(
     warning("kubeconfig", "DATASTORE_TYPE"),
   );
-  expect(await refused(failure, ["get", "tiers"], { ETCD_ENDPOINTS: "h" })).not.toContain("warning");
+  expect(await refused(failure, ["get", "tiers"], { ETCD_ENDPOINTS: "http://h" })).not.toContain("warning");
 });
 
 test("toCommandLine() quotes what a shell would take apart", () => {
@@ -72,7 +74,7 @@ const CERTIFICATES = { ETCD_CA_CERT_FILE: "/e/ca.pem", ETCD_CERT_FILE: "/e/c.pem
 test.each<[string[], Record<string, string>, Error, string, string]>([
   [
     [],
-    { ETCD_ENDPOINTS: "h1:2379,h2" },
+    { ETCD_ENDPOINTS: "http://h1:2379,http://h2" },
     ETCD_AWAY,
     "etcd at http://h1:2379, http://h2:2379, as ETCD_ENDPOINTS says",
     "http://h1:2379/health",

@@ -93,7 +93,7 @@ describe("environment", () => {
     [{ CNI_MTU: "65535" }, { mtu: 65_535 }],
     [{ LOG_LEVEL: "warning" }, { log: { level: "WARNING", path: "/var/log/netplug/cni/cni.log", maxSize: 100, maxAge: 30, maxCount: 10 } }],
     [{ DATASTORE_TYPE: "kubernetes", NETPLUG_DATASTORE_TYPE: "etcdv3" }, { datastoreType: "etcdv3" }],
-    [{ ETCD_ENDPOINTS: "https://a, b:2380/" }, { etcdEndpoints: ["https://a:2379", "http://b:2380"] }],
+    [{ ETCD_ENDPOINTS: "https://a, http://b:2380/" }, { etcdEndpoints: ["https://a:2379", "http://b:2380"] }],
     [{ DATASTORE_TYPE: "kubernetes", ETCD_ENDPOINTS: "http://a", ETCD_DISCOVERY_SRV: "b" }, { datastoreType: "kubernetes" }],
     [{ NETPLUG_CNI_SERVICE_ACCOUNT: "other" }, { account: "other" }],
     [{ ETCD_KEY_FILE: "/k", NETPLUG_ETCD_PASSWORD: "p" }, { unusedVariables: ["ETCD_KEY_FILE", "NETPLUG_ETCD_PASSWORD"] }],

@@ -48,7 +48,7 @@ function createWorld(): World {
       const io = {
         stdout: stream,
         stderr: stream,
-        env: { ETCD_ENDPOINTS: "h" },
+        env: { ETCD_ENDPOINTS: "http://h" },
         files: { readText: () => undefined },
         clock,
         random: seededRandom(1),

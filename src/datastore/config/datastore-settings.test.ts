@@ -56,7 +56,7 @@ describe("toDatastoreConfig()", () => {
   });
 
   test("normalises endpoints", () => {
-    expect(toDatastoreConfig({ etcdEndpoints: "a, https://b:1/" })).toEqual({
+    expect(toDatastoreConfig({ etcdEndpoints: "http://a, https://b:1/" })).toEqual({
       type: "etcdv3",
       etcd: { endpoints: ["http://a:2379", "https://b:1"] },
     });
@@ -64,7 +64,7 @@ describe("toDatastoreConfig()", () => {
 
   test.each([
     [{ datastoreType: "sqlite" }, 'got type "sqlite", want "etcdv3" or "kubernetes"'],
-    [{ etcdEndpoints: "a", etcdDiscoverySrv: "d" }, "want only one of them"],
+    [{ etcdEndpoints: "http://a", etcdDiscoverySrv: "d" }, "want only one of them"],
     [{ etcdUsername: "u" }, "want etcd_username and etcd_password together"],
     [{ etcdCertFile: "c" }, "want etcd_cert_file and etcd_key_file together"],
   ])("refuses %j", (settings, message) => {
@@ -74,13 +74,13 @@ describe("toDatastoreConfig()", () => {
 
 describe("parseEndpoints()", () => {
   test("does not count spaces and empty entries", () => {
-    expect(parseEndpoints(" a:1 ,,b:2, ")).toEqual(["http://a:1", "http://b:2"]);
+    expect(parseEndpoints(" http://a:1 ,,http://b:2, ")).toEqual(["http://a:1", "http://b:2"]);
     expect(parseEndpoints(" , ")).toEqual([]);
   });
 
   test.each([
-    ["10.0.0.1", "http://10.0.0.1:2379"],
-    ["etcd.example:4001", "http://etcd.example:4001"],
+    ["http://10.0.0.1", "http://10.0.0.1:2379"],
+    ["http://etcd.example:4001", "http://etcd.example:4001"],
     ["https://etcd.example/", "https://etcd.example:2379"],
     ["https://etcd.example:443", "https://etcd.example:443"],
     ["http://etcd.example:80/", "http://etcd.example:80"],
@@ -93,6 +93,10 @@ describe("parseEndpoints()", () => {
   });
 
   test.each([
+    "host",
+    "host:2379",
+    "[fd00::1]:2379",
+    "http:host:2379",
     "http://host/path",
     "http://host?x=1",
     "http://host#x",

@@ -106,8 +106,8 @@ export function toDatastoreConfig(settings: DatastoreSettings, nameOf?: (name: S
 }
 
 /**
- * Splits a list at its commas, and brings each endpoint into the form `scheme://host:port`. A missing scheme is `http`, a missing port 2379;
- * spaces around an endpoint and empty entries do not count.
+ * Splits a list at its commas, and brings each endpoint into the form `scheme://host:port`. A missing port is 2379, a missing scheme is no
+ * guess between plain text and TLS, but refused; spaces around an endpoint and empty entries do not count.
  *
  * @param where it was read, for messages
  * @throws NetplugError invalidConfig
@@ -140,15 +140,14 @@ export function checkEtcdConfig(config: EtcdConfig): void {
 
 /** The error repeats the endpoint only when it cannot hold a password. */
 function parseEndpoint(text: string, where: string): string {
-  const withScheme = text.includes("://") ? text : `http://${text}`;
-  if (withScheme.includes("@")) {
+  if (text.includes("@")) {
     throw new NetplugError("invalidConfig", `parse ${where}: got one with user or password, want them in etcd_username and etcd_password`);
   }
-  const url = URL.parse(withScheme);
+  const url = text.includes("://") ? URL.parse(text) : null;
   // Not by `url.search`: of "http://host:80?" it is empty.
-  const hasMore = withScheme.includes("?") || withScheme.includes("#");
+  const hasMore = text.includes("?") || text.includes("#");
   const isServer = url !== null && !hasMore && url.pathname === "/" && (url.protocol === "http:" || url.protocol === "https:");
-  const port = isServer ? portOf(withScheme, url) : Number.NaN;
+  const port = isServer ? portOf(text, url) : Number.NaN;
   if (!isServer || Number.isNaN(port)) {
     throw new NetplugError("invalidConfig", `parse ${where} ${quote(text)}: want http://host:port or https://host:port, joined by commas`);
   }
