@@ -74,7 +74,12 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const begun = { call, hold, sockets, existing, facts, request, delegateConfig: kubernetes?.delegateConfig };
   await withUndo({ clock: host.clock, undoMs: UNDO_MS }, async (stack) => {
     const timed: UndoStack = { push: ({ what, undo }) => stack.push({ what, undo: (signal) => ledger.time("undo", () => undo(signal)) }) };
-    answer(await carryOut(begun, inOrder(timed)));
+    answer(
+      await carryOut(begun, inOrder(timed)).catch(async (fault: unknown) => {
+        const { withAsker } = await import("./address-in-use/refusal.ts");
+        throw withAsker(fault, "ipam" in request ? request.ipam.namedBy?.addresses : request.namedBy);
+      }),
+    );
   });
   hold.noteSuccess();
 }

@@ -100,7 +100,8 @@ export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
 export function toAddRequest(call: Call, plain: AttachmentRequest, pod?: PodFacts): AddRequest {
   const attachment = pod === undefined ? plain : { ...plain, mac: pod.request.mac ?? plain.mac, pod: pod.part };
   const withoutIpam = pod?.request.addressesWithoutIpam ?? [];
-  if (withoutIpam.length > 0) return { attachment, delegated: withoutIpam, owner: ownerOf(call, pod) };
+  if (withoutIpam.length > 0)
+    return { attachment, delegated: withoutIpam, owner: ownerOf(call, pod), namedBy: pod?.request.namedBy.addresses };
   return hasOwnIpam(call) ? { attachment, ipam: toAddressRequest(call, pod) } : { attachment, delegated: [] };
 }
 

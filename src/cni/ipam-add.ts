@@ -10,7 +10,7 @@ import { type Address, toAddressText } from "../lib/ip/address.ts";
 import { UndoFailed } from "../lib/undo-stack.ts";
 import type { Netns } from "../linux/netns.ts";
 import { checkAddable } from "./addable.ts";
-import { requireUnrouted } from "./address-in-use/routed.ts";
+import { requireUnused } from "./address-in-use/routed.ts";
 import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
 import { toAddressRequest, toAllocationSubject } from "./call-requests.ts";
 import { type Call, withUndoDeadline } from "./call.ts";
@@ -52,13 +52,13 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
     isCommitted = true;
   };
   try {
-    const { result, areNew, chosen } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.onOutcome });
+    const { result, areNew, addresses, askedBy } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.onOutcome });
     hold.isCommitUnderWay = false;
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isEnded()) hold.requireHeld();
     isUnanswered = areNew;
     // `ptp` would take over the route of whoever uses the address.
-    requireUnrouted(kernel, chosen);
+    if (areNew) requireUnused(kernel, addresses, { netns, askedBy });
     answer(result);
   } catch (thrown) {
     if (isUnanswered || isEnded()) {
@@ -94,9 +94,13 @@ async function giveAddresses(call: Call, early: AddressRequest | undefined, { be
     const addresses = given.map(({ address }) => address);
     return (await renewAddresses(call, beforeCommit, request.owner, addresses)) ? given : await allocateFrom(undefined);
   };
-  const addresses = await allocateFrom(facts).finally(() => defects.forEach((defect) => call.log.warning(defect)));
-  const chosen = areNew && request.addresses.length === 0 ? addresses.map(({ address }) => address) : [];
-  return { result: toIpamResult(addresses), areNew, chosen };
+  const allocated = await allocateFrom(facts).finally(() => defects.forEach((defect) => call.log.warning(defect)));
+  return {
+    result: toIpamResult(allocated),
+    areNew,
+    addresses: allocated.map(({ address }) => address),
+    askedBy: request.namedBy?.addresses,
+  };
 }
 
 /** Each address with its block's prefix length and our next hop, and no routes. */
@@ -114,8 +118,9 @@ interface Given {
   readonly result: CniResult;
   /** Whether no earlier ADD got any of the addresses. */
   readonly areNew: boolean;
-  /** Those of them that are new, and that nobody asked for. */
-  readonly chosen: readonly Address[];
+  readonly addresses: readonly Address[];
+  /** Who asks for these very addresses; undefined: nobody. */
+  readonly askedBy: string | undefined;
 }
 
 /** Whether the namespace was removed; false when the kernel cannot tell. */

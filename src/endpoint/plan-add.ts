@@ -33,6 +33,8 @@ export type AddRequest = { readonly attachment: AttachmentRequest } & (
       readonly delegated: readonly Address[];
       /** Set when the pod's annotations ask for these addresses, without address management. */
       readonly owner?: AllocationOwner;
+      /** As `AddressRequest.namedBy.addresses`. */
+      readonly namedBy?: string | undefined;
     }
 );
 

@@ -54,7 +54,7 @@ test("a pod gets another address, of another block if the node's own has none, a
   const warning = node.logLines().find(({ level }) => level === "WARNING");
   expect(warning).toMatchObject({
     msg: "the address is in use on this node, and allocated to nobody: take another one",
-    reason: expect.stringMatching(/^add route "10\.65\.0\.\d\/32": EEXIST \(file exists\): interface "lo" has this route; /),
+    reason: expect.stringMatching(/^add route "10\.65\.0\.\d\/32": EEXIST \(file exists\): interface "lo" has a route to it; /),
   });
 });
 
@@ -65,7 +65,7 @@ test("a pod for which no other address is left fails with the route that is in t
   const reply = await node.call("ADD", { containerID, netns: pod.path });
   expect(reply.json).toMatchObject({
     code: 109,
-    msg: expect.stringContaining('interface "lo" has this route; delete that interface, or the route, if nothing uses 10.65.0.'),
+    msg: expect.stringContaining('interface "lo" has a route to it; delete that interface, or the route, if nothing uses 10.65.0.'),
     details: expect.stringContaining("no address left"),
   });
   expect(await node.addressesInUse()).toBe(1);
@@ -161,16 +161,22 @@ for (const plugin of ["netplug", "netplug-ipam"]) {
   });
 }
 
-test.each(FAMILIES)("a pod that asks for an %s address of the node does not start, and leaves nothing", async (family, base, blockSize) => {
-  const { config } = await poolWithNode(family, base, blockSize);
-  using pod = new TestNetns();
-  const call = { containerID: node.newContainerID(), netns: pod.path, config, args: `IP=${base}1` };
-  const { json } = await node.call("ADD", call);
-  const reason = `it is the node's own, of interface "lo", so no pod can have it; reserve it by an IPReservation`;
-  expect(json).toMatchObject({ code: 109, msg: `use address "${base}1/${blockSize + 2}": EEXIST (file exists): ${reason}` });
-  expect([await node.addressesInUse(), pod.links().map(({ ifname }) => ifname)]).toEqual([1, ["lo"]]);
-  await node.del(call);
-});
+test.each(["netplug", "netplug-ipam"].flatMap((plugin) => FAMILIES.map((family) => [plugin, ...family] as const)))(
+  "with %s a pod that asks for an %s address of the node does not start, and leaves nothing",
+  async (plugin, family, base, blockSize) => {
+    const { config } = await poolWithNode(family, base, blockSize);
+    using pod = new TestNetns();
+    const call = { containerID: node.newContainerID(), plugin, netns: pod.path, config, args: `IP=${base}1` };
+    const { json } = await node.call("ADD", call);
+    const reason = `it is the node's own, of interface "lo", so no pod can have it; reserve it by an IPReservation`;
+    expect(json).toMatchObject({
+      code: 109,
+      msg: `use address "${base}1/${blockSize + 2}": EEXIST (file exists): ${reason}; IP of CNI_ARGS names it`,
+    });
+    expect([await node.addressesInUse(), pod.links().map(({ ifname }) => ifname)]).toEqual([1, ["lo"]]);
+    await node.del(call);
+  },
+);
 
 test.each([
   ["IPv4 broadcast", 4, "10.71.0.248/29", ["10.71.0.249/29", "broadcast", "10.71.0.255"], "10.71.0.255"],

@@ -153,6 +153,24 @@ describe("addresses", () => {
     expect(msg).toContain(originOf(late));
   });
 
+  test.each([
+    ["ipAddrs", "10.65.0.84"],
+    ["ipAddrsNoIpam", "192.0.2.84"],
+  ])(
+    "by %s to which the node has a route are code 109, which names the annotation, and are tried once (needs cluster)",
+    async (by, asked) => {
+      nodePlace.must(["ip", "route", "add", `${asked}/32`, "dev", "lo"]);
+      using _route = { [Symbol.dispose]: () => void nodePlace.must(["ip", "route", "del", `${asked}/32`, "dev", "lo"]) };
+      const pod = await makePod({ [by]: `["${asked}"]` });
+      const { code, msg } = await refusal(pod, podConfig({ feature_control: { ip_addrs_no_ipam: true } }));
+      expect([code, msg]).toEqual([109, expect.stringContaining(`if nothing uses ${asked} there`)]);
+      expect(msg).toEndWith(`; annotation "cni.netplug.io/${by}" of pod "default/${pod.name}" names it`);
+      const logged = node.logLines().filter((line) => line["pod"] === `default/${pod.name}`);
+      expect(logged.map(({ level }) => level)).toContain("ERROR");
+      expect(logged.map(({ level }) => level)).not.toContain("WARNING"); // none of another try
+    },
+  );
+
   test("are asked for by each interface: a second one gets code 102, and the first goes on (needs cluster)", async () => {
     await using attached = await AttachedPod.add(world, await makePod({ ipAddrs: '["10.65.0.83"]' }));
     const { netns, call, pod, result } = attached;

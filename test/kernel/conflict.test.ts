@@ -158,7 +158,7 @@ describe("a route to the pod's address", () => {
     expect(() => addLink(node, pod, podLink("ctr", { addresses: [address] }))).toThrow(
       expect.objectContaining({
         kind: "kernelRefused",
-        message: expect.stringMatching(/^add route ".*7\/(32|128)": EEXIST \(file exists\): interface "stale" has this route; /),
+        message: expect.stringMatching(/^add route ".*7\/(32|128)": EEXIST \(file exists\): interface "stale" has a route to it; /),
       }),
     );
     expect([node.links(node.host), node.links(pod)]).toEqual([["stale"], []]);

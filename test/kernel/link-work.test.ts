@@ -110,7 +110,7 @@ describe("LinkWork", () => {
     const pod = node.addPlace("a");
     node.ip(node.host, "route add 10.65.0.7/32 dev lo");
     onPod(node, pod, (work) => {
-      expect(() => work.besideWrites().whileRecording?.({ link: first, isNew: true })).toThrow('interface "lo" has this route');
+      expect(() => work.besideWrites().whileRecording?.({ link: first, isNew: true })).toThrow('interface "lo" has a route to it');
       node.ip(node.host, "route del 10.65.0.7/32 dev lo");
       work.besideWrites().whileRecording?.({ link: first, isNew: true });
     });

@@ -5,32 +5,18 @@
  */
 
 import { NetplugError } from "../../lib/errors.ts";
-import { WIDTH } from "../../lib/ip/address.ts";
-import { toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
-import { EEXIST } from "../../linux/errno.ts";
-import { KernelError } from "../../linux/kernel-error.ts";
+import { toPrefixText } from "../../lib/ip/prefix.ts";
+import type { KernelError } from "../../linux/kernel-error.ts";
 import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
 import { hasNodeFile } from "../attachment-state/node-files.ts";
-import { toAllocationSubject } from "../call-requests.ts";
 import type { Call } from "../call.ts";
 import type { Kernel } from "../link/kernel.ts";
 import type { FailedRun } from "../failed-run.ts";
-import { USE_ADDRESS } from "../link/find.ts";
 import { isOfUser } from "./routed.ts";
 import { withReserved } from "./with-reserved.ts";
 
-/** Whether an ADD failed because there is a route to its address, or the node has it itself. Of one that left something behind, the undo failed, too. */
-export function isRouteInTheWay(fault: unknown): fault is KernelError {
-  if (!(fault instanceof KernelError) || fault.errno !== EEXIST) return false;
-  if (fault.operation !== "add route" && fault.operation !== USE_ADDRESS) return false;
-  const destination = tryParsePrefix(fault.object);
-  return destination?.length === WIDTH[destination?.family ?? 4];
-}
-
 /** @throws `fault` where the pools have no other address; NetplugError */
 export async function retryElsewhere(call: Call, { fault, run }: FailedRun<KernelError>): Promise<void> {
-  // It would be given what it asks for again. That a pod's annotation asks is not known here: it is read once more.
-  if (toAllocationSubject(call).addresses.length > 0) throw fault;
   const inUse = routedAddresses(call.host.kernel);
   // A DEL that came while the ADD was undone has removed the hold; the second run would take one of its own, and not notice.
   if (!inUse.includes(fault.object) || !hasNodeFile(call, "attached")) throw fault;

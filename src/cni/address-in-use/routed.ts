@@ -1,41 +1,50 @@
 /** Whether the node has a route to an address alone: then somebody here uses it, or the node has the address itself. */
 
 import { type Address, WIDTH } from "../../lib/ip/address.ts";
-import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
-import { EEXIST } from "../../linux/errno.ts";
-import { KernelError } from "../../linux/kernel-error.ts";
+import type { KernelError } from "../../linux/kernel-error.ts";
 import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { getRoute, type Route, toRoute } from "../../linux/netlink/route.ts";
-import { findLink, USE_ADDRESS } from "../link/find.ts";
+import type { Netns } from "../../linux/netns.ts";
+import { inUse, USE_ADDRESS } from "../link/in-use.ts";
 import type { Kernel } from "../link/kernel.ts";
+import { withAsker } from "./refusal.ts";
 
 /** Of one address, for all traffic: a route of another table is for some. */
 export function isOfUser({ table, isLocal, destination: { family, length } }: Route): boolean {
   return (isLocal || table === RT_TABLE_MAIN) && length === WIDTH[family];
 }
 
-/** Where the kernel cannot tell, the address counts as free. @throws {KernelError} kernelRefused for an address to which there is a route */
-export function requireUnrouted(kernel: Kernel, addresses: readonly Address[]): void {
+/** Where addresses go to, and who wants them. */
+export interface Destination {
+  /** The container's namespace, where the runtime named one. */
+  readonly netns: Netns | undefined;
+  /** Who asks for these very addresses; undefined: nobody. */
+  readonly askedBy: string | undefined;
+}
+
+/**
+ * Refuses addresses to which there is a route; of those that somebody asks for only the node's own. Where the kernel cannot tell, an address
+ * counts as free.
+ *
+ * @throws NetplugError kernelRefused
+ */
+export function requireUnused(kernel: Kernel, addresses: readonly Address[], { netns, askedBy }: Destination): void {
   for (const address of addresses) {
-    const reason = findUser(kernel, address);
-    if (reason === undefined) continue;
-    throw new KernelError({ operation: USE_ADDRESS, object: toPrefixText(toHostPrefix(address)), errno: EEXIST, reason });
+    const use = findUse(kernel, address);
+    if (use === undefined || (askedBy !== undefined && !use.isOwn)) continue;
+    // Both sides may be in the node's namespace, and the container's own side has the address.
+    if (use.isOwn && netns !== undefined && kernel.isHostNetns(netns)) continue;
+    throw withAsker(use.refusal, askedBy);
   }
 }
 
-/** @returns who has the address, and what to do */
-function findUser(kernel: Kernel, address: Address): string | undefined {
+function findUse(kernel: Kernel, address: Address): { readonly refusal: KernelError; readonly isOwn: boolean } | undefined {
   try {
     using host = kernel.openRouteSocket();
     const reply = host.transact([getRoute(address)])[0]?.replies[0];
     const route = reply === undefined ? undefined : toRoute(reply);
     if (route?.index === undefined || !isOfUser(route)) return undefined;
-    const user = findLink(host, { index: route.index })?.name;
-    if (user === undefined) return undefined;
-    return route.isLocal
-      ? `it is the node's own, of interface ${quote(user)}, so no pod can have it; reserve it by an IPReservation`
-      : `interface ${quote(user)} has a route to it; delete that interface, or the route, if nothing uses the address there`;
+    return { refusal: inUse(host, route, USE_ADDRESS), isOwn: route.isLocal };
   } catch {
     return undefined;
   }

@@ -10,9 +10,6 @@ import { parseAlias } from "../../endpoint/names.ts";
 import type { LinkNames } from "../../endpoint/pod-link.ts";
 import type { LinkSockets } from "./sockets.ts";
 
-/** What an address in use is refused with, unless it is the kernel that refuses a route to it. */
-export const USE_ADDRESS = "use address";
-
 /** Interfaces that already have the attachment's names. */
 export interface ExistingLink {
   readonly host: Link | undefined;

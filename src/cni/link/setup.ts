@@ -2,8 +2,7 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-import { toAddressText } from "../../lib/ip/address.ts";
-import { baseOf, equalPrefixes, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { equalPrefixes, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import type { UndoStack } from "../../lib/undo-stack.ts";
 import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
@@ -11,10 +10,11 @@ import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { createVeth, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac, toLink } from "../../linux/netlink/link.ts";
 import type { NetlinkMessage } from "../../linux/netlink/codec.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
-import { getRoute, listRoutes, type Route, toRoute } from "../../linux/netlink/route.ts";
+import { getRoute, listRoutes, toRoute } from "../../linux/netlink/route.ts";
 import { execute, type RouteSocket } from "../../linux/netlink/socket.ts";
 import { gatewayRoutesOf, HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
-import { findExisting, findLink, USE_ADDRESS } from "./find.ts";
+import { findExisting } from "./find.ts";
+import { inUse, USE_ADDRESS } from "./in-use.ts";
 import { gatewayRoute, hostRequests, hostSettings, podRequests, podSettings } from "./requests.ts";
 import { deleteIfThere, removePair } from "./remove.ts";
 import type { LinkSockets } from "./sockets.ts";
@@ -149,15 +149,4 @@ function withOwner(host: RouteSocket, own: Ifindex, error: KernelError): KernelE
     (route) => route?.table === RT_TABLE_MAIN && equalPrefixes(route.destination, destination) && route.index !== own,
   );
   return inTheWay === undefined ? error : inUse(host, inTheWay, error.operation);
-}
-
-function inUse(host: RouteSocket, { destination, index, isLocal }: Route, operation: string): KernelError {
-  const owner = index === undefined ? undefined : findLink(host, { index })?.name;
-  let reason = "another route to it exists; delete it";
-  if (owner !== undefined) {
-    reason = isLocal
-      ? `it is the node's own, of interface ${quote(owner)}, so no pod can have it; reserve it by an IPReservation`
-      : `interface ${quote(owner)} has this route; delete that interface, or the route, if nothing uses ${toAddressText(baseOf(destination))} there`;
-  }
-  return new KernelError({ operation, object: toPrefixText(destination), errno: EEXIST, reason });
 }

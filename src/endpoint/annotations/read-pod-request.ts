@@ -83,7 +83,7 @@ export function readPodRequest(
   }
   const families = fromPodOrNamespace("ipFamilies", (source) => ({ listed: readFamilies(source), namedBy: toSourceText(source) }));
   if (families !== undefined) namedBy.families = families.namedBy;
-  const fixed = onPod(pod, "ipAddrs");
+  const fixed = onPod(pod, "ipAddrs") ?? onPod(pod, "ipAddrsNoIpam");
   if (fixed !== undefined) namedBy.addresses = toSourceText(fixed);
   const mac = onPod(pod, "hwAddr");
   const prefixes = onPod(pod, "allowedSourcePrefixes");

@@ -1,0 +1,28 @@
+/** What an ADD fails with whose address is in use on the node. */
+
+import { toOriginText } from "../../ipam/owner-text.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { WIDTH } from "../../lib/ip/address.ts";
+import { tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { EEXIST } from "../../linux/errno.ts";
+import { KernelError } from "../../linux/kernel-error.ts";
+import { USE_ADDRESS } from "../link/in-use.ts";
+
+/** Whether an ADD failed because there is a route to its address, or the node has it itself. Of one that left something behind, the undo failed, too. */
+export function isRouteInTheWay(fault: unknown): fault is KernelError {
+  if (!(fault instanceof KernelError) || fault.errno !== EEXIST) return false;
+  if (fault.operation !== "add route" && fault.operation !== USE_ADDRESS) return false;
+  const destination = tryParsePrefix(fault.object);
+  return destination?.length === WIDTH[destination?.family ?? 4];
+}
+
+/**
+ * The failure of an ADD that asks for its addresses. It says who asks; and it is no longer a {@link isRouteInTheWay}, after which the ADD would
+ * run again: it would be given the same address.
+ *
+ * @param askedBy undefined where nobody asks: the failure stays as it is
+ */
+export function withAsker(fault: unknown, askedBy: string | undefined): unknown {
+  if (askedBy === undefined || !isRouteInTheWay(fault)) return fault;
+  return new NetplugError(fault.kind, `${fault.message}${toOriginText(askedBy, "it")}`, { cause: fault });
+}
