@@ -291,6 +291,16 @@ describe("allocate()", () => {
     });
   });
 
+  test("tells not of it where the pool of that family is only full", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/31", { blockSize: 31 });
+    await world.putPool("b", "10.66.0.0/24", { disabled: true });
+    const asked = { families: [4], namedBy: { families: 'annotation "f" of pod "default/web"' } } as const;
+    await world.add("c1", "n1", asked);
+    await world.add("c2", "n1", asked);
+    expect((await failureOf(world.add("c3", "n1", asked))).message).toEndWith('addresses are in use; pool "b": it is disabled');
+  });
+
   test.each([
     ["does not exist", false],
     ["has gone when it is to be committed", true],

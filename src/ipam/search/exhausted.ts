@@ -34,7 +34,9 @@ export function noAddressLeft(exhaustion: Exhaustion): NetplugError {
     ...refused.map(({ name, reason }) => `pool ${quote(name)}: ${reason}`),
   ];
   const why = reasons.length > 0 ? reasons.join("; ") : noPool(exhaustion);
-  const origin = toOriginText(namedBy?.[family], "no other pool") + toOriginText(namedBy?.families, `IPv${family}`);
+  // Who asks for the family is to blame only where the pod can use no pool of it at all.
+  const familyBy = pools.length === 0 ? namedBy?.families : undefined;
+  const origin = toOriginText(namedBy?.[family], "no other pool") + toOriginText(familyBy, `IPv${family}`);
   return new NetplugError(
     "noAddressLeft",
     `allocate an IPv${family} address on node ${quote(owner.node)}: no address left: ${why}${origin}`,
