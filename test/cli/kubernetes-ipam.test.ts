@@ -5,6 +5,7 @@ import { blocksShown } from "../support/blocks-shown.ts";
 import { poolYaml } from "../support/cli/documents.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
+import { giveAddress, type Given, runWithRecord } from "../support/cli/pod-addresses.ts";
 import { allocateFor, releaseOf } from "../support/container-addresses.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { NETWORK } from "../support/ipam.ts";
@@ -24,17 +25,8 @@ beforeEach(async () => {
   await world.createPool("pods", "10.65.0.0/24");
 });
 
-/** Gives a pod an address as an ADD does, without the annotations. */
-async function give(pod: string, node: string, ip: string, containerID = `c-${pod}`, agoMs = 0): Promise<string> {
-  const owner = { endpoint: `${node}-k8s-${pod.replaceAll("-", "--")}-eth0`, pod, namespace: "prod" };
-  return await allocateFor(world.datastore, containerID, node, { address: ip, owner, agoMs });
-}
-
-/** A pod on a node, with the annotations that an ADD leaves. */
-async function run(pod: string, node: string, ip: string): Promise<void> {
-  const annotations = { containerID: `c-${pod}`, podIP: `${ip}/32`, podIPs: `${ip}/32` };
-  await createPod(world.api, { name: pod, namespace: "prod", spec: { nodeName: node }, annotations });
-}
+const give = (...args: Given): Promise<string> => giveAddress(world, ...args);
+const run = (pod: string, node: string, ip: string): Promise<void> => runWithRecord(world, pod, node, ip);
 
 const kill = (pod: string): Promise<void> => deletePod(world.api, { namespace: "prod", name: pod });
 
@@ -117,37 +109,6 @@ describe("ipam check compares blocks with pods:", () => {
     const status = JSON.stringify({ status: { podIP: "10.65.0.8", podIPs: [{ ip: "10.65.0.8" }] } });
     await world.api.kubectl(["patch", "pod", "other", "-n", "prod", "--subresource=status", "--type=merge", "-p", status]);
     expect(await problems()).toEqual([expect.stringContaining("unallocated-in-use 10.65.0.8")]);
-  });
-
-  test("the address of a pod that runs, whose record and allocation were cleared (needs cluster)", async () => {
-    await createPod(world.api, {
-      name: "web-0",
-      namespace: "prod",
-      spec: { nodeName: "n1" },
-      annotations: { containerID: "c1", podIPs: "" },
-    });
-    const report = async (hasSandbox: "True" | "False"): Promise<void> => {
-      const conditions = [{ type: "PodReadyToStartContainers", status: hasSandbox }];
-      const status = JSON.stringify({ status: { phase: "Running", podIP: "10.65.0.8", podIPs: [{ ip: "10.65.0.8" }], conditions } });
-      await world.api.kubectl(["patch", "pod", "web-0", "-n", "prod", "--subresource=status", "--type=merge", "-p", status]);
-    };
-    await report("False");
-    expect(await problems()).toEqual([]);
-    await report("True");
-    expect(await problems()).toEqual([
-      'unallocated-in-use 10.65.0.8: used by pod "prod/web-0" (endpoint "prod/n1-k8s-web--0-eth0"), as its kubelet says, but recorded and allocated nowhere',
-    ]);
-    const next =
-      "next: recreate the workloads, or if they have their interfaces still, on the node of each, as root: netplugctl ipam adopt --node=NODE\n";
-    expect((await world.ctl(["ipam", "check"])).stderr).toBe(next);
-    // as `ipam adopt` allocates it
-    await allocateFor(world.datastore, "c1", "n1", { address: "10.65.0.8" });
-    expect(await problems()).toEqual([]);
-    await releaseOf(world.datastore, "c1", "n1");
-    await run("web-1", "n1", await give("web-1", "n1", "10.65.0.8"));
-    expect(await problems()).toEqual([
-      expect.stringMatching(/^duplicate-address 10\.65\.0\.8: used by pod "prod\/web-1" .* and pod "prod\/web-0"/),
-    ]);
   });
 
   test("two pods with one address, and one outside of all pools (needs cluster)", async () => {

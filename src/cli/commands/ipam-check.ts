@@ -1,6 +1,7 @@
 /** `ipam check`: what contradicts itself between pools, blocks and endpoints. */
 
 import { checkConsistency } from "../../ipam/admin/check.ts";
+import type { ProblemClass } from "../../ipam/admin/problems.ts";
 import { withDatastore } from "../access/access.ts";
 import { EXIT } from "../failure.ts";
 import { toCommandLine } from "../suggested-commands.ts";
@@ -40,8 +41,11 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   for (const warning of warnings) say(cli, toWarningText(warning));
   say(cli, `found ${count(problems.length, "problem")}${warnings.length === 0 ? "" : `, ${count(warnings.length, "warning")}`}`);
   if (gap !== undefined) say(cli, gap);
-  if (problems.some((problem) => problem.class === "leaked-address")) note(cli, `next: ${toRelease(cli)}`);
-  else if (problems.some((problem) => problem.class === "unallocated-in-use"))
+  const has = (wanted: ProblemClass): boolean => problems.some((problem) => problem.class === wanted);
+  // Not released: each such pod has its address until its DEL.
+  if (has("unrecorded-in-use")) note(cli, "next: recreate each pod whose address is not recorded: kubectl delete pod -n NAMESPACE NAME");
+  if (has("leaked-address")) note(cli, `next: ${toRelease(cli)}`);
+  else if (has("unallocated-in-use"))
     note(
       cli,
       `next: recreate the workloads, or if they have their interfaces still, on the node of each, as root: ${toCommandLine(cli, "ipam adopt --node=NODE")}`,

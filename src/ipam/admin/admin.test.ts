@@ -303,7 +303,10 @@ describe("checkConsistency()", () => {
     const cleared = endpointOf("n1-cni-c1-eth0", [], { [REPORTED_ADDRESSES]: ips[0] ?? "" });
     await world.datastore.commit([{ op: "create", resource: cleared }]);
     const { problems } = await checkConsistency(world.datastore, { sleep: () => Promise.resolve() });
-    expect(problems.map((problem) => [problem.class, problem.object])).toEqual([["leaked-address", ips[1] ?? ""]]);
+    expect(problems.map((problem) => [problem.class, problem.object])).toEqual([
+      ["unrecorded-in-use", ips[0] ?? ""],
+      ["leaked-address", ips[1] ?? ""],
+    ]);
   });
 
   test("does not wait because of what no kubelet has told", async () => {

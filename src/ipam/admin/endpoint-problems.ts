@@ -5,7 +5,7 @@ import { type Address, parseAddress } from "../../lib/ip/address.ts";
 import { containsAddress } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type Inventory, knowsAll } from "./inventory.ts";
-import { leaksIn } from "./leaks.ts";
+import { isEndpointOf, leaksIn } from "./leaks.ts";
 import { isManagedElsewhere } from "./managed-elsewhere.ts";
 import { type Inconsistency, problem } from "./problems.ts";
 
@@ -13,6 +13,7 @@ import { type Inconsistency, problem } from "./problems.ts";
 export function* endpointProblems(inventory: Inventory): Generator<Inconsistency> {
   yield* unallocated(inventory);
   yield* forgotten(inventory);
+  yield* unrecorded(inventory);
   yield* duplicates(inventory);
   yield* leaks(inventory);
 }
@@ -44,6 +45,22 @@ function* forgotten(inventory: Inventory): Generator<Inconsistency> {
       "unallocated-in-use",
       text,
       `used by ${describeEndpoints(endpoints)}, as its kubelet says, but recorded and allocated nowhere`,
+    );
+  }
+}
+
+/** Addresses of pods that run and whose record was cleared: they stay allocated, but nobody else learns of them, an agent for example. */
+function* unrecorded({ allocations, users, reported }: Inventory): Generator<Inconsistency> {
+  for (const [text, endpoints] of reported) {
+    const owner = allocations.get(text)?.owner;
+    // One without an endpoint is another main plugin's: nobody records it.
+    if (owner?.endpoint === undefined || users.has(text)) continue;
+    const theirs = endpoints.filter((endpoint) => isEndpointOf(endpoint, owner));
+    if (theirs.length === 0) continue;
+    yield problem(
+      "unrecorded-in-use",
+      text,
+      `used by ${describeEndpoints(theirs)}, as its kubelet says, and allocated to it, but not recorded`,
     );
   }
 }

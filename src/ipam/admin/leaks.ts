@@ -46,7 +46,7 @@ export function* leaksIn(inventory: Inventory): Generator<Leak> {
     const isTheirs = ({ metadata }: WorkloadEndpoint): boolean => metadata.name === endpoint && metadata.namespace === namespace;
     // A pod whose record was cleared, and that runs for its kubelet, still has what it is allocated.
     const having = [...(users.get(object) ?? []), ...(reported.get(object) ?? [])];
-    if (having.some((user) => isTheirs(user) || isOfAttachment(user, owner))) continue;
+    if (having.some((user) => isEndpointOf(user, owner))) continue;
     const why = describeRecord(byName.get(endpoint)?.find(isTheirs));
     const detailStart = `allocated to ${describeAllocation(allocation)} for endpoint ${quote(endpoint)}, `;
     yield { object, allocation, detailStart, detail: `${detailStart}${why}` };
@@ -58,9 +58,14 @@ function describeRecord(record: WorkloadEndpoint | undefined): string {
   return recordedAddresses(record).length === 0 ? "which has no address" : "which has other addresses";
 }
 
-/** Compares container and interface, not the name: a pod's endpoint has Kubernetes' name of the node, an owner the node's own name. */
-function isOfAttachment({ spec }: WorkloadEndpoint, { containerID, ifName }: AllocationOwner): boolean {
-  return spec.containerID === containerID && spec.endpoint === ifName;
+/**
+ * Whether an endpoint that has an address is the owner's. Its name alone does not tell: a pod's endpoint has Kubernetes' name of the node, an
+ * owner the node's own name. Nor does the container: a record that was cleared names none.
+ */
+export function isEndpointOf({ metadata: { name, namespace }, spec }: WorkloadEndpoint, owner: AllocationOwner): boolean {
+  if (spec.containerID === owner.containerID && spec.endpoint === owner.ifName) return true;
+  if (namespace !== owner.namespace) return false;
+  return name === owner.endpoint || (spec.containerID === undefined && owner.pod !== undefined && spec.pod === owner.pod);
 }
 
 /** Not all endpoints can be read, so nothing may be called a leak. */

@@ -7,6 +7,7 @@ export const PROBLEM_CLASSES = {
   "outside-pool": "an address in use lies in no pool",
   "duplicate-address": "an address is used or recorded twice",
   "unallocated-in-use": "an endpoint has an address that is not allocated",
+  "unrecorded-in-use": "a pod that runs has an address that is allocated to it, but has no record of it",
   "leaked-address": "an address is allocated for an endpoint that does not have it",
 } as const;
 

@@ -1,0 +1,72 @@
+/** `ipam check` on a real API server: pods that run, by their kubelet, although their record was cleared. */
+
+import { beforeEach, expect } from "bun:test";
+import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
+import { readIpamProblems } from "../support/cli/ipam-report.ts";
+import { giveAddress, runWithRecord } from "../support/cli/pod-addresses.ts";
+import { allocateFor, releaseOf } from "../support/container-addresses.ts";
+import { createNamespace, createNode, createPod } from "../support/kubernetes.ts";
+
+const [test, world] = shareKubernetesCliWorld(async (world) => {
+  await world.done(["init"]);
+  await createNamespace(world.api, "prod");
+  await createNode(world.api, "n1", []);
+});
+
+beforeEach(async () => {
+  await world.api.kubectl(["delete", "pods", "--all", "-n", "prod", "--force", "--grace-period=0"]);
+  await world.api.kubectl(["delete", "ippools,ipamblocks", "--all"]);
+  await world.createPool("pods", "10.65.0.0/24");
+});
+
+/** What the kubelet says of `web-0`. */
+async function report(ip: string, hasSandbox: "True" | "False" = "True"): Promise<void> {
+  const conditions = [{ type: "PodReadyToStartContainers", status: hasSandbox }];
+  const status = JSON.stringify({ status: { phase: "Running", podIP: ip, podIPs: [{ ip }], conditions } });
+  await world.api.kubectl(["patch", "pod", "web-0", "-n", "prod", "--subresource=status", "--type=merge", "-p", status]);
+}
+
+test("the address of a pod that runs, whose record and allocation were cleared (needs cluster)", async () => {
+  await createPod(world.api, {
+    name: "web-0",
+    namespace: "prod",
+    spec: { nodeName: "n1" },
+    annotations: { containerID: "c1", podIPs: "" },
+  });
+  await report("10.65.0.8", "False");
+  expect(await readIpamProblems(world)).toEqual([]);
+  await report("10.65.0.8");
+  expect(await readIpamProblems(world)).toEqual([
+    'unallocated-in-use 10.65.0.8: used by pod "prod/web-0" (endpoint "prod/n1-k8s-web--0-eth0"), as its kubelet says, but recorded and allocated nowhere',
+  ]);
+  const next =
+    "next: recreate the workloads, or if they have their interfaces still, on the node of each, as root: netplugctl ipam adopt --node=NODE\n";
+  expect((await world.ctl(["ipam", "check"])).stderr).toBe(next);
+  // as `ipam adopt` allocates it
+  await allocateFor(world.datastore, "c1", "n1", { address: "10.65.0.8" });
+  expect(await readIpamProblems(world)).toEqual([]);
+  await releaseOf(world.datastore, "c1", "n1");
+  await runWithRecord(world, "web-1", "n1", await giveAddress(world, "web-1", "n1", "10.65.0.8"));
+  expect(await readIpamProblems(world)).toEqual([
+    expect.stringMatching(/^duplicate-address 10\.65\.0\.8: used by pod "prod\/web-1" .* and pod "prod\/web-0"/),
+  ]);
+});
+
+test.each([
+  ["its node", "n1"],
+  ["a node that calls itself otherwise than Kubernetes does", "rack-7"],
+])("the address of a pod that runs, whose record alone was cleared, on %s (needs cluster)", async (_where, node) => {
+  await runWithRecord(world, "web-1", "n1", await giveAddress(world, "web-1", node, "10.65.0.7"));
+  const ip = await giveAddress(world, "web-0", node, "10.65.0.8", "c1", 120_000);
+  await createPod(world.api, { name: "web-0", namespace: "prod", spec: { nodeName: "n1" }, annotations: { podIPs: "" } });
+  await report(ip);
+  expect(await readIpamProblems(world)).toEqual([
+    `unrecorded-in-use ${ip}: used by pod "prod/web-0" (endpoint "prod/n1-k8s-web--0-eth0"), as its kubelet says, and allocated to it, but not recorded`,
+  ]);
+  const { stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
+  expect((await world.ctl(["ipam", "check"])).stderr).toBe(
+    "next: recreate each pod whose address is not recorded: kubectl delete pod -n NAMESPACE NAME\n",
+  );
+  await world.ctl(["ipam", "release", "--from-report=-"], { stdin: stdout });
+  expect(await world.done(["ipam", "show", `--ip=${ip}`])).toContain('pod "prod/web-0"');
+});
