@@ -76,8 +76,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
     const timed: UndoStack = { push: ({ what, undo }) => stack.push({ what, undo: (signal) => ledger.time("undo", () => undo(signal)) }) };
     answer(
       await carryOut(begun, inOrder(timed)).catch(async (fault: unknown) => {
-        const { withAsker } = await import("./address-in-use/refusal.ts");
-        throw withAsker(fault, "ipam" in request ? request.ipam.namedBy?.addresses : request.namedBy);
+        throw (await import("./address-in-use/refusal.ts")).ofAdd(request, fault);
       }),
     );
   });

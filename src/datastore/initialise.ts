@@ -7,6 +7,7 @@ import { API_VERSION } from "../api/resource.ts";
 import { BUILT_IN_TIERS } from "../api/tier.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Clock, Random } from "../lib/ports.ts";
+import { toTimeText } from "../lib/time-text.ts";
 import { CLUSTER_INFORMATION, expectUnchanged, requireReady } from "./cluster-state.ts";
 import type { Datastore, Write } from "./datastore.ts";
 
@@ -62,7 +63,7 @@ function newClusterInformation(datastore: Datastore, options: InitialiseOptions)
 }
 
 function newResource(kind: Kind, name: string, spec: unknown, options: InitialiseOptions): Resource {
-  const creationTimestamp = new Date(options.clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+  const creationTimestamp = toTimeText(options.clock.now() / 1000);
   return { apiVersion: API_VERSION, kind, metadata: { name, uid: newUuid(options), creationTimestamp }, spec };
 }
 

@@ -93,7 +93,7 @@ describe("the writes", () => {
     const { writes } = planAttachment(REQUEST, [V4], NOTHING);
     expect(writes).toMatchObject([
       { op: "create", resource: { kind: "Profile", metadata: { name: "pods" } } },
-      { op: "create", resource: { kind: "WorkloadEndpoint", metadata: { creationTimestamp: "2023-11-14T22:13:20.000Z" } } },
+      { op: "create", resource: { kind: "WorkloadEndpoint", metadata: { creationTimestamp: "2023-11-14T22:13:20Z" } } },
     ]);
     expect(planAttachment(REQUEST, [V4], { ...NOTHING, hasProfile: true }).writes).toHaveLength(1);
   });

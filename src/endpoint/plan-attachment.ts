@@ -7,6 +7,7 @@ import type { Address } from "../lib/ip/address.ts";
 import { parsePrefix, type Prefix } from "../lib/ip/prefix.ts";
 import { deriveMac, type MacAddress } from "../lib/mac-address.ts";
 import { quote } from "../lib/quote.ts";
+import { toTimeText } from "../lib/time-text.ts";
 import { toAlias, toHostName, type Workload } from "./names.ts";
 import { gatewayRoutesOf, type PodLink } from "./pod-link.ts";
 import { type EndpointSubject, toNetworkProfile, toWorkloadEndpoint } from "./record.ts";
@@ -81,7 +82,7 @@ export function toOwnMac({ containerID, ifName }: Workload): MacAddress {
 /** No write when the record is the same already: a repeated ADD changes nothing. */
 function writesOf(endpoint: WorkloadEndpoint, { record: stored, now }: AttachmentFacts): readonly Write[] {
   if (stored === undefined) {
-    const creationTimestamp = new Date(now * 1000).toISOString();
+    const creationTimestamp = toTimeText(now);
     return [{ op: "create", resource: { ...endpoint, metadata: { ...endpoint.metadata, creationTimestamp } } }];
   }
   const { metadata, spec } = stored.value;

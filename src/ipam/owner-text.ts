@@ -2,6 +2,7 @@
 
 import type { Allocation } from "../api/ipam-block.ts";
 import { quote } from "../lib/quote.ts";
+import { toTimeText } from "../lib/time-text.ts";
 
 /** `pod "default/web-0" (container "4f…", interface "eth0", network "net") on node "node-1" since 2026-01-02T03:04:05Z`. */
 export function describeAllocation({ owner, since }: Allocation): string {
@@ -15,12 +16,6 @@ export function describeAllocation({ owner, since }: Allocation): string {
 /** Who names what a message is about. @param origin as in `AddressRequest.namedBy`; undefined: nothing is said */
 export function toOriginText(origin: string | undefined, what: string): string {
   return origin === undefined ? "" : `; ${origin} names ${what}`;
-}
-
-/** RFC 3339 in UTC, to the second. */
-export function toTimeText(seconds: number): string {
-  const date = new Date(seconds * 1000);
-  return Number.isNaN(date.getTime()) ? `second ${seconds}` : date.toISOString().replace(".000Z", "Z");
 }
 
 function podOf(namespace: string | undefined, pod: string): string {

@@ -250,7 +250,7 @@ describe("ipam split", () => {
       [0, 64, 128, 192].map((base, index) => ({
         name: `split-blue-${index}`,
         uid: expect.any(String),
-        creationTimestamp: expect.any(String),
+        creationTimestamp: expect.stringMatching(/T\d\d:\d\d:\d\dZ$/),
         cidr: `10.65.0.${base}/26`,
         natOutgoing: true,
       })),

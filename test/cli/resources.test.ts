@@ -15,7 +15,11 @@ describe("create, apply, replace", () => {
     expect(stored["/netplug/v3/ippools/blue"]).toMatchObject({
       apiVersion: "netplug.io/v3",
       kind: "IPPool",
-      metadata: { name: "blue", uid: expect.stringMatching(/^[0-9a-f-]{36}$/), creationTimestamp: expect.any(String) },
+      metadata: {
+        name: "blue",
+        uid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        creationTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+      },
       spec: { cidr: "10.65.0.0/16", blockSize: 26, nodeSelector: "all()", allowedUses: ["Workload", "Tunnel"] },
     });
     expect(stored["/netplug/v3/clusterinformations/default"]).toMatchObject({

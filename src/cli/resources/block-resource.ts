@@ -4,7 +4,7 @@ import type { Allocation, AllocationOwner, Block } from "../../api/ipam-block.ts
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import type { Datastore, Stored } from "../../datastore/datastore.ts";
 import { toBlockName } from "../../datastore/kubernetes/objects/block-name.ts";
-import { toTimeText } from "../../ipam/owner-text.ts";
+import { toTimeText } from "../../lib/time-text.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 

@@ -9,6 +9,7 @@ import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Datastore, ResourceRef, Stored } from "../../datastore/datastore.ts";
 import { refOf } from "../../datastore/resource-ref.ts";
 import { quote } from "../../lib/quote.ts";
+import { toTimeText } from "../../lib/time-text.ts";
 import { CommandFailed } from "../failure.ts";
 import type { CliIo } from "../io.ts";
 import { withRetries } from "./compare-and-swap.ts";
@@ -51,7 +52,7 @@ export async function createResource(target: Target, resource: AnyResource): Pro
     const { resourceVersion: _, ...metadata } = resource.metadata;
     const created: Resource = {
       ...resource,
-      metadata: { ...metadata, uid: io.makeUuid(), creationTimestamp: new Date(io.clock.now()).toISOString() },
+      metadata: { ...metadata, uid: io.makeUuid(), creationTimestamp: toTimeText(io.clock.now() / 1000) },
     };
     requireSmall(created);
     const result = await datastore.commit([{ op: "create", resource: created }, ...guards]);

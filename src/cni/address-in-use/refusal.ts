@@ -1,5 +1,6 @@
 /** What an ADD fails with whose address is in use on the node. */
 
+import type { AddRequest } from "../../endpoint/plan-add.ts";
 import { toOriginText } from "../../ipam/owner-text.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { WIDTH } from "../../lib/ip/address.ts";
@@ -14,6 +15,11 @@ export function isRouteInTheWay(fault: unknown): fault is KernelError {
   if (fault.operation !== "add route" && fault.operation !== USE_ADDRESS) return false;
   const destination = tryParsePrefix(fault.object);
   return destination?.length === WIDTH[destination?.family ?? 4];
+}
+
+/** The failure of an ADD of `netplug`. @see withAsker */
+export function ofAdd(request: AddRequest, fault: unknown): unknown {
+  return withAsker(fault, "ipam" in request ? request.ipam.namedBy?.addresses : request.namedBy);
 }
 
 /**
