@@ -83,7 +83,8 @@ const RESERVED_IFNAMES = [".", "..", "all", "default"];
 
 /**
  * What is wanted instead of a text that cannot name an interface; undefined when it can. Stricter than CNI: only characters that a workload
- * endpoint's name may have, and so no `%`, because the kernel takes `eth%d` as a template for another name.
+ * endpoint's name may have, and on Kubernetes the key of an annotation; so no `%`, because the kernel takes `eth%d` as a template for another
+ * name.
  */
 export function findIfNameFault(text: string): string | undefined {
   if (RESERVED_IFNAMES.includes(text)) return "the name of an interface";
