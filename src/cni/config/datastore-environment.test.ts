@@ -6,6 +6,27 @@ function resolve(keys: object, env: Record<string, string>): unknown {
   return resolveDatastore(parseNetworkConfig(JSON.stringify({ name: "pods", cniVersion: "1.0.0", ...keys }), "ADD").config, env);
 }
 
+describe("endpoints", () => {
+  test.each([
+    ..."a|a:1|http:/a|http:a:1|http://|http:///a|http://:1|http://a:|http://a:0|http://a:007|http://a:65536|http://a:+1|http://a//".split(
+      "|",
+    ),
+    ..."http://a?x|http://a\\|http://a\t:1|http://-a|http://%61|http://[zz]|http://[fe80::1%25eth0]|ftp://a|unix:///x|http://u@a".split(
+      "|",
+    ),
+  ])("%j are refused, whoever names them", (text) => {
+    expect(() => resolve({ etcd_endpoints: text }, {})).toThrow("etcd_endpoints");
+    expect(() => resolve({}, { ETCD_ENDPOINTS: text })).toThrow("parse ETCD_ENDPOINTS");
+  });
+
+  test.each([..."http://a|https://a:1/|HTTP://A|https://[fd00::1]:1|http://1.2.3.4:80".split("|"), " http://a:1 , http://b:2,"])(
+    "%j are the same, whoever names them",
+    (text) => {
+      expect(resolve({ etcd_endpoints: text }, {})).toEqual(resolve({}, { ETCD_ENDPOINTS: text }));
+    },
+  );
+});
+
 describe("resolveDatastore()", () => {
   test.each<[what: string, keys: object, env: Record<string, string>, etcd: object]>([
     ["nothing is said", {}, {}, { endpoints: [] }],

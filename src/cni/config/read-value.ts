@@ -1,8 +1,8 @@
 /** Reading the value of one key. On the way of every ADD: no regular expression, no callback for what is usual. */
 
 import { POD_MAC_FORM, tryParsePodMac } from "../../endpoint/pod-link.ts";
-import { hasControlCharacter, isName } from "../../lib/characters.ts";
-import { tryParseAddress } from "../../lib/ip/address.ts";
+import { isAuthority, isEtcdEndpoint } from "../../datastore/config/datastore-settings.ts";
+import { hasControlCharacter } from "../../lib/characters.ts";
 import { ENTRY_WANTED, parseHttpUrl, readList } from "./entry-readers.ts";
 import type { EnumField, Field, IntegerField } from "./field.ts";
 import type { Findings } from "./findings.ts";
@@ -112,27 +112,4 @@ function parseEtcdEndpoints(text: string): readonly string[] | undefined {
 /** `etcd_authority`: what follows the scheme in a URL. */
 function parseEtcdAuthority(text: string): string | undefined {
   return isAuthority(text) ? text : undefined;
-}
-
-/** Scheme, authority and at most one slash. What `URL` makes of it is checked where it is opened. */
-function isEtcdEndpoint(text: string): boolean {
-  const at = text.indexOf("://") + 3;
-  const scheme = text.slice(0, at).toLowerCase();
-  if (scheme !== "http://" && scheme !== "https://") return false;
-  return isAuthority(text.slice(at, text.endsWith("/") ? -1 : undefined));
-}
-
-/** Host name or address, IPv6 in brackets, and a port or none; no user. */
-function isAuthority(text: string): boolean {
-  const colon = text.indexOf(":", text.indexOf("]") + 1);
-  const host = colon < 0 ? text : text.slice(0, colon);
-  if (colon >= 0 && !isPort(text.slice(colon + 1))) return false;
-  if (host.startsWith("[")) return host.endsWith("]") && tryParseAddress(host.slice(1, -1))?.family === 6;
-  return isName(host, "._-");
-}
-
-/** 1 … 65535, in decimal without sign or leading zero. */
-function isPort(text: string): boolean {
-  const port = Number(text);
-  return String(port) === text && port >= 1 && port <= 65_535 && Number.isInteger(port);
 }

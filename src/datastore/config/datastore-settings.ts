@@ -1,6 +1,8 @@
 /** Settings of datastore access: read from options, the environment, or a file; merged; and made into a config. */
 
+import { isName } from "../../lib/characters.ts";
 import { NetplugError } from "../../lib/errors.ts";
+import { tryParseAddress } from "../../lib/ip/address.ts";
 import { quote } from "../../lib/quote.ts";
 import type { DatastoreConfig, EtcdConfig } from "./datastore-config.ts";
 
@@ -143,18 +145,14 @@ function parseEndpoint(text: string, where: string): string {
   if (text.includes("@")) {
     throw new NetplugError("invalidConfig", `parse ${where}: got one with user or password, want them in etcd_username and etcd_password`);
   }
-  const url = text.includes("://") ? URL.parse(text) : null;
-  // Not by `url.search`: of "http://host:80?" it is empty.
-  const hasMore = text.includes("?") || text.includes("#");
-  const isServer = url !== null && !hasMore && url.pathname === "/" && (url.protocol === "http:" || url.protocol === "https:");
-  const port = isServer ? portOf(text, url) : Number.NaN;
-  if (!isServer || Number.isNaN(port)) {
+  const url = isEtcdEndpoint(text) ? URL.parse(text) : null;
+  if (url === null) {
     throw new NetplugError("invalidConfig", `parse ${where} ${quote(text)}: want http://host:port or https://host:port, joined by commas`);
   }
-  return `${url.protocol}//${url.hostname}:${port}`;
+  return `${url.protocol}//${url.hostname}:${portOf(text, url)}`;
 }
 
-/** `URL` drops a port that is the scheme's own: `http://host:80` means 80, `http://host` means etcd's. NaN: none that we know. */
+/** `URL` drops a port that is the scheme's own: `http://host:80` means 80, `http://host` means etcd's. */
 function portOf(text: string, url: URL): number {
   if (url.port !== "") return Number(url.port);
   const authority = text.slice(text.indexOf("://") + 3, text.endsWith("/") ? -1 : undefined);
@@ -162,4 +160,27 @@ function portOf(text: string, url: URL): number {
   // After the last colon comes a port, or the end of an IPv6 address: "1]".
   const port = colon < 0 ? "" : authority.slice(colon + 1);
   return port === "" || port.endsWith("]") ? 2379 : Number(port);
+}
+
+/** Scheme, authority and at most one slash. `URL` alone forgives more: `http:///host`, a tab. */
+export function isEtcdEndpoint(text: string): boolean {
+  const at = text.indexOf("://") + 3;
+  const scheme = text.slice(0, at).toLowerCase();
+  if (scheme !== "http://" && scheme !== "https://") return false;
+  return isAuthority(text.slice(at, text.endsWith("/") ? -1 : undefined));
+}
+
+/** Host name or address, IPv6 in brackets, and a port or none; no user. */
+export function isAuthority(text: string): boolean {
+  const colon = text.indexOf(":", text.indexOf("]") + 1);
+  const host = colon < 0 ? text : text.slice(0, colon);
+  if (colon >= 0 && !isPort(text.slice(colon + 1))) return false;
+  if (host.startsWith("[")) return host.endsWith("]") && tryParseAddress(host.slice(1, -1))?.family === 6;
+  return isName(host, "._-");
+}
+
+/** 1 … 65535, in decimal without sign or leading zero. */
+function isPort(text: string): boolean {
+  const port = Number(text);
+  return String(port) === text && port >= 1 && port <= 65_535 && Number.isInteger(port);
 }
