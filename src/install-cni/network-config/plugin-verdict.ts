@@ -46,7 +46,7 @@ export async function requireAccepted(
     if (refusal === undefined) continue;
     throw new NetplugError(
       "invalidConfig",
-      `check ${origin}: ${PLUGIN} would refuse every pod: ${refusal}; correct it: until then the network config of before stays in place`,
+      `check ${origin}: ${PLUGIN} would refuse every pod: ${refusal}; correct it: nothing was changed`,
     );
   }
 }
