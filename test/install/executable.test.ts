@@ -142,6 +142,7 @@ describe("a network config for which the plugin would refuse every pod", () => {
   test.each<[what: string, entry: object]>([
     ["a datastore and files that cannot be reached from here", { etcd_endpoints: "https://192.0.2.1:2379", etcd_ca_cert_file: "/none" }],
     ["a kubeconfig that is not here", { datastore_type: "kubernetes", kubernetes: { kubeconfig: "/none" }, policy: { type: "k8s" } }],
+    ["a password whose user the runtime's environment may name", { etcd_password: "s3cret" }],
     ["a name of the node that is in a file of the host", { nodename_file: "/dev/null/none" }],
   ])("is none because of %s", async (_what, keys) => {
     const log = join(folder, "cni.log");

@@ -21,6 +21,9 @@ const DOOMED_ADD = {
   CNI_ARGS: "K8S_POD_NAMESPACE=default;K8S_POD_NAME=pod",
 };
 
+/** Halves that a config may leave to the runtime's environment, which nobody knows here: that they are missing is no reason. */
+const LEFT_TO_RUNTIME = { ETCD_USERNAME: "x", ETCD_PASSWORD: "x", ETCD_CERT_FILE: "/x", ETCD_KEY_FILE: "/x" };
+
 /** Codes that speak of the config alone: its version, its form, its keys, and features that it combines. Files of the host may look otherwise from here. */
 const OF_THE_CONFIG: readonly unknown[] = [1, 4, 6, 7, 105];
 
@@ -76,7 +79,7 @@ async function ask(
   { binDir, host, log }: { readonly binDir: string; readonly host: InstallHost; readonly log: Log },
 ): Promise<string | undefined> {
   try {
-    const env = { ...DOOMED_ADD, CNI_PATH: binDir, PATH: host.env["PATH"] ?? "" };
+    const env = { ...LEFT_TO_RUNTIME, ...DOOMED_ADD, CNI_PATH: binDir, PATH: host.env["PATH"] ?? "" };
     const { stdout } = await host.processes.run({ command, env, stdin: JSON.stringify(entry), timeoutMs: TIMEOUT_MS });
     const answer = parseJson(stdout);
     const { code, msg } = isJsonObject(answer) ? answer : {};
