@@ -14,9 +14,6 @@ import { writeKubeconfig } from "./kubeconfig.ts";
 import { runKubectl } from "./kubectl.ts";
 import { mustRunProgramSync } from "../support/programs.ts";
 
-/** A kube-apiserver of another release than the rest of the cluster, for the part of the suite that asks whether it will do. */
-const OTHER_SERVER = process.env["KUBE_APISERVER_BINARY"];
-
 export interface ApiServerOptions {
   /** Users with a static token, besides the administrator; they may do what RBAC lets them, which is nothing at first. */
   readonly users?: Readonly<Record<string, { readonly groups?: readonly string[] }>>;
@@ -89,7 +86,7 @@ export interface ApiServer extends AdminRequests, AsyncDisposable {
 
 /** Whether the programs are there; tests that need them say `(needs cluster)` in their name and are skipped otherwise. */
 export function canStartApiServer(): boolean {
-  return areClusterProgramsBuilt(OTHER_SERVER === undefined ? API_SERVER_PROGRAMS : ["kubectl"]);
+  return areClusterProgramsBuilt(API_SERVER_PROGRAMS);
 }
 
 /** Starts etcd and kube-apiserver on free ports; both serve when it returns. */
@@ -213,7 +210,7 @@ function createServer({ folder, cleaner, authority, place, options }: ServerPlan
     name: "kube-apiserver",
     ...(enter === undefined ? {} : { place: enter }),
     command: [
-      OTHER_SERVER ?? clusterProgram("kube-apiserver"),
+      clusterProgram("kube-apiserver"),
       `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
       `--bind-address=${listen}`,
       `--advertise-address=${advertise}`,

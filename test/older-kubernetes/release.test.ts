@@ -2,12 +2,12 @@
 
 import { expect } from "bun:test";
 import { customResourceDefinitions, OLDEST_KUBERNETES } from "../../src/api/crd/mod.ts";
-import { kubernetesVersion } from "../../tools/prerequisites/cluster-programs.ts";
+import { KUBERNETES_MODULE, kubernetesVersion, OLDEST_KUBERNETES_MODULE } from "../../tools/prerequisites/cluster-programs.ts";
 import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
 import { CRDS, documentsOf, MANIFEST } from "../crds/definitions.ts";
 import { shareIf } from "../support/share.ts";
 
-const isOlderServer = process.env["KUBE_APISERVER_BINARY"] !== undefined && canStartApiServer();
+const isOlderServer = process.env[KUBERNETES_MODULE] === OLDEST_KUBERNETES_MODULE && canStartApiServer();
 const [test, server] = shareIf(isOlderServer, () => startApiServer());
 
 /** One line for each definition: that it would be taken, or why not. Nothing is stored. */
@@ -20,7 +20,7 @@ async function ask(manifest: string): Promise<readonly string[]> {
 }
 
 test("the release that runs is the one that go.mod pins, of the minor version that the manifest names (needs cluster)", async () => {
-  const pinned = kubernetesVersion("test/older-kubernetes");
+  const pinned = kubernetesVersion(OLDEST_KUBERNETES_MODULE);
   expect(pinned).toStartWith(`${OLDEST_KUBERNETES}.`);
   expect(MANIFEST).toContain(`# Kubernetes ${OLDEST_KUBERNETES} or newer.`);
   expect(JSON.parse(await server.kubectl(["get", "--raw", "/version"]))).toMatchObject({ gitVersion: `v${pinned}` });

@@ -27,7 +27,9 @@ npm run cluster -- build      builds everything that a cluster needs, minutes th
   --nodes=N                   how many nodes, 1..${MAX_NODES} (1)
   --network=netplug|ptp       this plugin, or ptp and host-local of the CNI project to compare with (netplug)
   --datastore=kubernetes|etcdv3
-                              where netplug keeps its addresses (kubernetes)`;
+                              where netplug keeps its addresses (kubernetes)
+
+KUBERNETES_MODULE=test/older-kubernetes in the environment: the oldest Kubernetes that netplug supports`;
 
 /** @throws TaskFailure with the usage */
 export function parseClusterOrder(args: readonly string[]): ClusterOrder {

@@ -5,15 +5,18 @@ import { join } from "node:path";
 import { repositoryRoot } from "../repository.ts";
 import { TaskFailure } from "../terminal.ts";
 import { ensureGoProgram, ensureGoPrograms, goProgramPath, goProgramsFolder, NEWER_ETCD, wantedGo } from "./go.ts";
-import type { GoProgram, GoProgramSet } from "./go.ts";
+import type { GoProgramSet } from "./go.ts";
 
 const KUBERNETES = "test/cluster/kubernetes";
+/** The oldest Kubernetes that we name. */
+export const OLDEST_KUBERNETES_MODULE = "test/older-kubernetes";
 /** Apart from Kubernetes: each wants a release of the container runtime interface that the other does not compile with. */
 const CONTAINERD = "test/cluster/containerd";
 
 /** What `startApiServer()` needs. */
 export const API_SERVER_PROGRAMS = ["kube-apiserver", "kubectl"] as const;
-const KUBERNETES_PROGRAMS = [...API_SERVER_PROGRAMS, "kube-controller-manager", "kube-scheduler", "kubelet"] as const;
+const CONTROL_AND_NODES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"] as const;
+const KUBERNETES_PROGRAMS = [...CONTROL_AND_NODES, "kubectl"] as const;
 /** The CNI project's plugins, of a version that knows CNI 1.1. */
 export const CNI_PLUGIN_PROGRAMS = ["ptp", "bridge", "loopback", "host-local", "portmap"] as const;
 const CONTAINERD_PROGRAMS = ["containerd", "containerd-shim-runc-v2", "ctr", ...CNI_PLUGIN_PROGRAMS] as const;
@@ -22,18 +25,20 @@ export const CLUSTER_PROGRAMS = [...KUBERNETES_PROGRAMS, ...CONTAINERD_PROGRAMS]
 
 export type ClusterProgram = (typeof CLUSTER_PROGRAMS)[number];
 
-/** The oldest Kubernetes that we name, as far as `startApiServer()` needs it: it runs this one where `KUBE_APISERVER_BINARY` says so. */
-export const OLDER_API_SERVER: GoProgram = {
-  name: "kube-apiserver",
-  folder: "test/older-kubernetes",
-  package: "k8s.io/kubernetes/cmd/kube-apiserver",
-  linkerFlags: () => versionFlags("test/older-kubernetes"),
-};
+/**
+ * Of this name in the environment: the folder of a Go module, from the repository's root, that pins another release of Kubernetes. Then all
+ * programs but kubectl are of that one.
+ */
+export const KUBERNETES_MODULE = "KUBERNETES_MODULE";
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The release that a module's go.mod pins, `1.36.3`. @param folder with go.mod, from the repository's root */
 export function kubernetesVersion(folder: string = KUBERNETES): string {
-  const found = /^\s*(?:require )?k8s\.io\/kubernetes v(\S+)/m.exec(readFileSync(join(repositoryRoot, folder, "go.mod"), "utf8"));
-  if (found?.[1] === undefined) throw new TaskFailure(`${folder}/go.mod: requires no k8s.io/kubernetes`);
+  const file = join(repositoryRoot, folder, "go.mod");
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  const found = /^\s*(?:require )?k8s\.io\/kubernetes v(\S+)/m.exec(text);
+  if (found?.[1] === undefined) throw new TaskFailure(`${folder}/go.mod: is missing, or requires no k8s.io/kubernetes`);
   return found[1];
 }
 
@@ -47,11 +52,17 @@ export function goForCluster(): string {
   );
 }
 
-/** Builds what is missing of the programs named, and of etcd; progress goes to stderr. @returns false without a usable Go */
-export async function ensureClusterPrograms(names: readonly ClusterProgram[]): Promise<boolean> {
+/**
+ * Builds what is missing of the programs named, and of etcd; progress goes to stderr.
+ *
+ * @param env of those that will run them
+ * @returns false without a usable Go
+ */
+export async function ensureClusterPrograms(names: readonly ClusterProgram[], env: Environment = process.env): Promise<boolean> {
   if ((await ensureGoProgram(NEWER_ETCD)) === undefined) return false;
-  for (const set of [kubernetesSet(), containerdSet()]) {
-    const ofSet = names.filter((name) => name in set.packages);
+  const sets = programSets(env);
+  for (const set of sets) {
+    const ofSet = names.filter((name) => setOf(name, sets) === set);
     // an API server alone wants none of containerd's
     if (ofSet.length === 0) continue;
     if ((await ensureGoPrograms(set, ofSet)) === undefined) return false;
@@ -72,9 +83,21 @@ export function clusterProgram(name: ClusterProgram | "etcd"): string {
 }
 
 /** Where a program is, or will be when it is built. */
-export function clusterProgramPath(name: ClusterProgram): string {
-  const kubernetes = kubernetesSet();
-  return join(goProgramsFolder(name in kubernetes.packages ? kubernetes : containerdSet()), name);
+export function clusterProgramPath(name: ClusterProgram, env: Environment = process.env): string {
+  return join(goProgramsFolder(setOf(name, programSets(env))), name);
+}
+
+/** The first that has a program is what it is taken from. */
+function programSets(env: Environment): readonly GoProgramSet[] {
+  const other = env[KUBERNETES_MODULE];
+  const others = other === undefined ? [] : [kubernetesSet(other, CONTROL_AND_NODES)];
+  return [...others, kubernetesSet(KUBERNETES, KUBERNETES_PROGRAMS), containerdSet()];
+}
+
+function setOf(name: ClusterProgram, sets: readonly GoProgramSet[]): GoProgramSet {
+  const found = sets.find(({ packages }) => name in packages);
+  if (found === undefined) throw new Error(`find ${name}: no module has it`);
+  return found;
 }
 
 /** Without version numbers from the linker the programs call themselves v0.0.0, which clients that compare versions reject. */
@@ -91,12 +114,12 @@ function versionFlags(folder: string): readonly string[] {
   return Object.entries(values).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
 }
 
-function kubernetesSet(): GoProgramSet {
+function kubernetesSet(folder: string, names: readonly string[]): GoProgramSet {
   return {
     name: "kubernetes",
-    folder: KUBERNETES,
-    linkerFlags: versionFlags(KUBERNETES),
-    packages: Object.fromEntries(KUBERNETES_PROGRAMS.map((name) => [name, `k8s.io/kubernetes/cmd/${name}`])),
+    folder,
+    linkerFlags: versionFlags(folder),
+    packages: Object.fromEntries(names.map((name) => [name, `k8s.io/kubernetes/cmd/${name}`])),
   };
 }
 

@@ -6,12 +6,14 @@ import { repositoryRoot } from "../repository.ts";
 import {
   API_SERVER_PROGRAMS,
   areClusterProgramsBuilt,
+  CLUSTER_PROGRAMS,
   clusterProgram,
   clusterProgramPath,
   ensureClusterPrograms,
   goForCluster,
+  KUBERNETES_MODULE,
   kubernetesVersion,
-  OLDER_API_SERVER,
+  OLDEST_KUBERNETES_MODULE,
 } from "./cluster-programs.ts";
 import { goCacheFolder, makeStaging, markUsed } from "./go-cache.ts";
 import { goProgramPath, NEWER_ETCD, wantedGo } from "./go.ts";
@@ -35,7 +37,7 @@ test("a program that is not built is named, with the command that builds it and 
 });
 
 test("what is built is not built again, and of what nobody wants nothing need be there", async () => {
-  for (const path of [goProgramPath(NEWER_ETCD), ...API_SERVER_PROGRAMS.map(clusterProgramPath)]) {
+  for (const path of [goProgramPath(NEWER_ETCD), ...API_SERVER_PROGRAMS.map((name) => clusterProgramPath(name))]) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, "");
   }
@@ -51,16 +53,17 @@ test("the wanted Go is that of the module, and not older than the tool lines nee
   expect(kubernetesVersion()).toMatch(/^1\.\d+\.\d+$/);
 });
 
-test("the older API server is a program of its own, of a release of its own", () => {
-  expect(goProgramPath(OLDER_API_SERVER)).not.toBe(clusterProgramPath("kube-apiserver"));
-  expect(OLDER_API_SERVER.linkerFlags?.()).toContain(
-    `-X k8s.io/component-base/version.gitVersion=v${kubernetesVersion(OLDER_API_SERVER.folder)}`,
-  );
+test("a module named in the environment gives all of Kubernetes but kubectl, and nothing else", () => {
+  const env = { [KUBERNETES_MODULE]: OLDEST_KUBERNETES_MODULE };
+  const others = CLUSTER_PROGRAMS.filter((name) => clusterProgramPath(name, env) !== clusterProgramPath(name, {}));
+  expect(others.toSorted()).toEqual(["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"]);
+  expect(kubernetesVersion(OLDEST_KUBERNETES_MODULE)).not.toBe(kubernetesVersion());
+  expect(() => clusterProgramPath("kubelet", { [KUBERNETES_MODULE]: "nowhere" })).toThrow(/^nowhere\/go\.mod: is missing, or/);
 });
 
 test("the document for users names the releases of Kubernetes that are pinned here", () => {
   const text = readFileSync(join(repositoryRoot, "docs/install.md"), "utf8");
-  expect(text).toContain(`kube-apiserver ${kubernetesVersion(OLDER_API_SERVER.folder)} and ${kubernetesVersion()},`);
+  expect(text).toContain(`kube-apiserver ${kubernetesVersion(OLDEST_KUBERNETES_MODULE)} and ${kubernetesVersion()},`);
 });
 
 test("other flags are another folder of the cache", () => {

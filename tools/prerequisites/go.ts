@@ -19,8 +19,6 @@ export interface GoProgram {
   readonly folder: string;
   /** Package to build, as `go build` names it. */
   readonly package: string;
-  /** For the linker, besides `-s -w`. @default none */
-  readonly linkerFlags?: () => readonly string[];
 }
 
 /** Programs of one module that are built together, into one folder: what they share is compiled once. */
@@ -99,7 +97,7 @@ export async function ensureGoProgram(program: GoProgram): Promise<string | unde
     folder: program.folder,
     staging,
     output,
-    linkerFlags: linkerFlagsOf(program),
+    linkerFlags: [],
     packages: [program.package],
   });
   renameSync(output, target);
@@ -109,11 +107,7 @@ export async function ensureGoProgram(program: GoProgram): Promise<string | unde
 
 /** Where {@link ensureGoProgram} puts a program of the present sources, whether it is there or not. */
 export function goProgramPath(program: GoProgram): string {
-  return join(goCacheFolder({ name: program.name, folder: program.folder, linkerFlags: linkerFlagsOf(program) }), program.name);
-}
-
-function linkerFlagsOf({ linkerFlags }: GoProgram): readonly string[] {
-  return linkerFlags?.() ?? [];
+  return join(goCacheFolder({ name: program.name, folder: program.folder, linkerFlags: [] }), program.name);
 }
 
 /**

@@ -122,7 +122,8 @@ async function runAndCount(part: TestPart, filters: readonly string[], sandboxes
 /** Builds what the part needs of Go modules. @returns variables for its tests, or undefined, counted and said, when it cannot run */
 async function prepareGoPrograms(part: TestPart, totals: Totals): Promise<Readonly<Record<string, string>> | undefined> {
   try {
-    const hasCluster = part.clusterPrograms === undefined || (await ensureClusterPrograms(part.clusterPrograms));
+    const hasCluster =
+      part.clusterPrograms === undefined || (await ensureClusterPrograms(part.clusterPrograms, { ...process.env, ...part.variables }));
     if (part.isAboutCluster === true && !hasCluster) {
       skipCluster(totals);
       return undefined;

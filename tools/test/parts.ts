@@ -1,6 +1,6 @@
 /** The suite's parts: what each runs and needs. */
 
-import { API_SERVER_PROGRAMS, CLUSTER_PROGRAMS, OLDER_API_SERVER } from "../prerequisites/cluster-programs.ts";
+import { API_SERVER_PROGRAMS, CLUSTER_PROGRAMS, KUBERNETES_MODULE, OLDEST_KUBERNETES_MODULE } from "../prerequisites/cluster-programs.ts";
 import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
 import { LIBCNI_DRIVER, NEWER_ETCD } from "../prerequisites/go.ts";
 import type { GoProgram } from "../prerequisites/go.ts";
@@ -237,8 +237,8 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsRoot: true,
     tools: NODE,
     needsBuild: true,
-    goProgram: { program: OLDER_API_SERVER, variable: "KUBE_APISERVER_BINARY" },
-    clusterPrograms: ["kubectl"],
+    variables: { [KUBERNETES_MODULE]: OLDEST_KUBERNETES_MODULE },
+    clusterPrograms: API_SERVER_PROGRAMS,
     isAboutCluster: true,
     lanes: 2,
     testTimeoutMs: 3 * MINUTE,
