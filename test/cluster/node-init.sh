@@ -34,6 +34,10 @@ else
   echo native > "$folder/snapshotter"
 fi
 
+# each start is one to the kubelet, too
+cat /proc/sys/kernel/random/uuid > "$folder/boot-id"
+mount --bind "$folder/boot-id" /proc/sys/kernel/random/boot_id
+
 # volumes of pods must be seen by what the kubelet starts
 mount --make-rshared /
 echo ready > "$folder/ready"

@@ -4,8 +4,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, sym
 import { basename, dirname, join } from "node:path";
 import { CNI_PLUGIN_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { CriClient } from "../containerd/cri-client.ts";
+import { eventually } from "../support/eventually.ts";
 import { type CommandResult, expectSuccess, runProgramSync } from "../support/programs.ts";
-import { makeCgroups, planCgroups } from "./cgroups.ts";
+import { makeCgroups, planCgroups, removeCgroup } from "./cgroups.ts";
 import type { NodeCgroups } from "./cgroups.ts";
 import type { Cleaner } from "./cleaner.ts";
 import { Daemon } from "./daemon.ts";
@@ -94,6 +95,20 @@ export class ClusterNode {
     await this.#kubelet.start();
   }
 
+  /**
+   * As when the power fails, and comes back: processes, interfaces and what is in memory, `/run` among it, are gone; other files stay. Ends
+   * when the kubelet runs; its pods may not.
+   */
+  async reboot(): Promise<void> {
+    await this.init.stop();
+    await Promise.all([this.containerd.stop(), this.kubelet.stop()]);
+    for (const root of this.#cgroups.roots) await eventually(() => mustRemoveCgroup(root));
+    for (const path of ["run", "ready"]) rmSync(join(this.#folder, path), { recursive: true });
+    this.wire.renew();
+    makeCgroups(this.#cgroups);
+    for (const daemon of [this.init, this.containerd, this.kubelet]) await daemon.start();
+  }
+
   /** Puts a plugin into `/opt/cni/bin`, as a link: a plugin that is built again is the new one at once. */
   installPlugin(path: string, name: string = basename(path)): void {
     const target = join(this.path("/opt/cni/bin"), name);
@@ -169,4 +184,9 @@ export class ClusterNode {
   #kubeletIsHealthy(): boolean {
     return this.run(["busybox", "nc", "127.0.0.1", "10248"], "GET /healthz HTTP/1.0\r\n\r\n").stdout.endsWith("ok");
   }
+}
+
+/** What has ended in it needs a moment. */
+function mustRemoveCgroup(folder: string): void {
+  if (!removeCgroup(folder)) throw new Error(`remove cgroup ${folder}: it is in use`);
 }

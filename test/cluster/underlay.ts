@@ -17,6 +17,8 @@ export interface NodeWire {
   readonly netns: string;
   /** `172.30.0.11`, `fd30::11` */
   readonly addresses: readonly [string, string];
+  /** Makes the namespace anew, with nothing in it but its interface, as a reboot does. Nothing may run in it. */
+  renew(): void;
 }
 
 /** A cluster's namespace, with its bridge up. */
@@ -59,16 +61,29 @@ export class Underlay {
     const netns = `${this.netns}-node${index}`;
     const addresses = [`172.30.0.${11 + index}`, `fd30::${11 + index}`] as const;
     await makeNetns(netns, this.#cleaner);
-    this.#ip("link", "add", `node${index}`, "type", "veth", "peer", "name", "eth0", "netns", netns);
-    this.#ip("link", "set", `node${index}`, "master", "nodes", "up");
+    const connect = (): void => this.#connect(`node${index}`, netns, addresses);
+    connect();
+    const renew = (): void => {
+      // first, or the kernel does it some time after the namespace is gone
+      this.#ip("link", "del", `node${index}`);
+      nodePlace.must(["ip", "netns", "del", netns]);
+      addNetns(netns);
+      connect();
+    };
+    return { netns, addresses, renew };
+  }
+
+  /** An interface `eth0` in the bridge, and the ways out by it. */
+  #connect(ifname: string, netns: string, [ipv4, ipv6]: NodeWire["addresses"]): void {
+    this.#ip("link", "add", ifname, "type", "veth", "peer", "name", "eth0", "netns", netns);
+    this.#ip("link", "set", ifname, "master", "nodes", "up");
     const node = new NetworkPlace(netns);
-    node.must(["ip", "address", "add", `${addresses[0]}/24`, "dev", "eth0"]);
-    node.must(["ip", "address", "add", `${addresses[1]}/64`, "dev", "eth0", "nodad"]);
+    node.must(["ip", "address", "add", `${ipv4}/24`, "dev", "eth0"]);
+    node.must(["ip", "address", "add", `${ipv6}/64`, "dev", "eth0", "nodad"]);
     node.must(["ip", "link", "set", "eth0", "up"]);
     node.must(["ip", "route", "add", "default", "via", CONTROL_PLANE_ADDRESS]);
     node.must(["ip", "route", "add", "default", "via", CONTROL_PLANE_ADDRESS_6]);
     forward(node);
-    return { netns, addresses };
   }
 
   /** Sends what goes to `cidr` to a node, from the control plane and from every other node given. */
@@ -85,6 +100,10 @@ export class Underlay {
 
 async function makeNetns(netns: string, cleaner: Cleaner): Promise<void> {
   await cleaner.add({ run: ["ip", "netns", "del", netns] });
+  addNetns(netns);
+}
+
+function addNetns(netns: string): void {
   nodePlace.must(["ip", "netns", "add", netns]);
   new NetworkPlace(netns).must(["ip", "link", "set", "lo", "up"]);
 }
