@@ -28,8 +28,11 @@ function move(files: LocalWorld["files"], name: string): void {
   delete files[HELD];
 }
 
-test("a hold whose ADD must be over, and whose namespace is gone, becomes a pending release", () => {
-  const world = createWorld();
+test.each([
+  ["whose ADD must be over", LONGEST_ADD_MS + 1],
+  ["of an earlier boot, in a folder that was not cleared", -1],
+])("a hold %s, and whose namespace is gone, becomes a pending release", (_what, ageMs) => {
+  const world = createWorld({ ageMs });
   toPendingOfStaleHolds(world.call, 16);
   expect(world.files).toEqual({ "/run/netns": "", [PENDING]: "/run/netns/a\n0\n1\n" });
 });

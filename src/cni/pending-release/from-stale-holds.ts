@@ -61,7 +61,9 @@ function toPending({ theirs, hold: { path, id, takenAt } }: StaleHold): void {
   if (readHold(theirs, theirs.environment)?.takenAt === takenAt) removeNodeFile(theirs, "attached");
 }
 
+/** A time in the future is of an earlier boot, in a folder that was not cleared. */
 function isStale({ host, config }: LocalCall, { path, id, plugin, takenAt }: HoldNote): boolean {
-  const longestMs = LONGEST_ADD_MS + config.policySetupTimeoutMs;
-  return plugin === "netplug" && id !== "" && host.sinceBoot() - takenAt > longestMs && isNetnsGone(host, path);
+  const ageMs = host.sinceBoot() - takenAt;
+  const isOver = ageMs < 0 || ageMs > LONGEST_ADD_MS + config.policySetupTimeoutMs;
+  return plugin === "netplug" && id !== "" && isOver && isNetnsGone(host, path);
 }
