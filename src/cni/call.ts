@@ -5,7 +5,7 @@ import type { Workload } from "../endpoint/names.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { type Deadline, startDeadline } from "../lib/deadline.ts";
 import type { NetplugError } from "../lib/errors.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { NetworkConfig } from "./config/network-config.ts";
 import type { Host } from "./host.ts";
 import type { Ledger } from "./ledger.ts";

@@ -6,7 +6,7 @@ import type { KubeSettings } from "../kube/access/access.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { KubeOptions } from "../kube/requests/requester.ts";
 import type { Deadline } from "../lib/deadline.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
 import type { TurnOptions } from "../linux/turns/queue.ts";
 import type { Turn } from "../linux/turns/turn.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { readLedger } from "../lib/read-ledger.ts";
-import { jsonSink, textSink } from "../lib/log-format.ts";
-import { createLog } from "../lib/log.ts";
-import type { Log } from "../lib/log.ts";
+import { readLedger } from "../lib/log/read-ledger.ts";
+import { jsonSink, textSink } from "../lib/log/format.ts";
+import { createLog } from "../lib/log/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import { startLedger } from "./ledger.ts";
 import type { LedgerOutcome } from "./ledger.ts";
 

@@ -1,8 +1,8 @@
 /** Measures where the time of one ADD or DEL goes, and leaves it as one line in the log. */
 
-import type { LedgerPhase, LedgerReport } from "../lib/ledger-entry.ts";
-import { LEDGER_MESSAGE, toLedgerFields } from "../lib/ledger-entry.ts";
-import type { Log } from "../lib/log.ts";
+import type { LedgerPhase, LedgerReport } from "../lib/log/ledger-entry.ts";
+import { LEDGER_MESSAGE, toLedgerFields } from "../lib/log/ledger-entry.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { Clock } from "../lib/ports.ts";
 
 /** What an operation's time goes to. */

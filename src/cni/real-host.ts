@@ -2,9 +2,9 @@
 
 import { openDatastore } from "../datastore/open.ts";
 import { systemClock } from "../lib/clock.ts";
-import { openLogFile } from "../lib/log-file.ts";
-import { textSink } from "../lib/log-format.ts";
-import { createLog, type LogSink } from "../lib/log.ts";
+import { textSink } from "../lib/log/format.ts";
+import { openLogFile } from "../lib/log/log-file.ts";
+import { createLog, type LogSink } from "../lib/log/log.ts";
 import type { Processes } from "../lib/ports.ts";
 import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";

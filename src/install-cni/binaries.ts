@@ -1,6 +1,6 @@
 /** The executable under the names that a runtime calls it by. */
 
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import { quote } from "../lib/quote.ts";
 import { isGone, putAtomically } from "./files/atomic-file.ts";
 import type { DurableFiles } from "./files/durable-files.ts";

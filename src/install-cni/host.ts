@@ -1,6 +1,6 @@
 /** Everything outside the process that an installation touches, handed in as one value. */
 
-import type { Log, LogLevel } from "../lib/log.ts";
+import type { Log, LogLevel } from "../lib/log/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 

@@ -1,7 +1,7 @@
 /** The steps of an installation, in an order that leaves a working node after each: a file comes after those that it refers to. */
 
 import { messageOf, NetplugError } from "../lib/errors.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import { quote } from "../lib/quote.ts";
 import { requestFirstToken } from "./account/first-token.ts";
 import { KUBECONFIG_NAME, KUBECONFIG_PERMISSIONS, toKubeconfig } from "./account/kubeconfig.ts";

@@ -1,7 +1,7 @@
 /** One run of the role, from its arguments to its exit status. */
 
 import { NetplugError, messageOf } from "../lib/errors.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import { VERSION } from "../lib/version.ts";
 import { parseCommandLine, USAGE } from "./command-line.ts";
 import type { InstallHost } from "./host.ts";

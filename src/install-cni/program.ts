@@ -1,8 +1,8 @@
 /** Entry point of the role: the real files, clock, processes, and the signals that end it. */
 
 import { systemClock } from "../lib/clock.ts";
-import { jsonSink } from "../lib/log-format.ts";
-import { createLog } from "../lib/log.ts";
+import { jsonSink } from "../lib/log/format.ts";
+import { createLog } from "../lib/log/log.ts";
 import { systemRandom } from "../lib/random.ts";
 import { durableFiles } from "../linux/durable-files.ts";
 import { linuxFiles } from "../linux/files.ts";

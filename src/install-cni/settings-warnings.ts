@@ -1,6 +1,6 @@
 /** Warns of settings that are allowed, but most likely a mistake. */
 
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import { findUnknownNames } from "./binaries.ts";
 import type { Settings } from "./settings.ts";
 import type { TlsAssets } from "./tls-assets.ts";

@@ -7,7 +7,7 @@ import { isNodeName, NODE_NAME } from "../endpoint/names.ts";
 import type { KubeSettings } from "../kube/access/access.ts";
 import { toServerUrl } from "../kube/access/server-url.ts";
 import { NetplugError } from "../lib/errors.ts";
-import { LOG_LEVELS, type LogLevel } from "../lib/log.ts";
+import { LOG_LEVELS, type LogLevel } from "../lib/log/log.ts";
 import { ETH_MAX_MTU, ETH_MIN_MTU } from "../linux/netlink/constants.ts";
 import { KUBECONFIG_NAME } from "./account/kubeconfig.ts";
 import type { Options } from "./command-line.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type FakeClock, fakeClock } from "../../test/support/fake-clock.ts";
 import { NetplugError } from "../lib/errors.ts";
-import { createLog, type LogRecord } from "../lib/log.ts";
+import { createLog, type LogRecord } from "../lib/log/log.ts";
 import { requestFirstToken } from "./account/first-token.ts";
 import type { Grant } from "./account/plugin-account.ts";
 import { stay } from "./stay.ts";

@@ -1,7 +1,7 @@
 /** What an installer does after the installation: it renews the token in time, and restores files that were removed. */
 
 import { messageOf } from "../lib/errors.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { Clock } from "../lib/ports.ts";
 import { LostFolder } from "./folders.ts";
 import type { InstallHost } from "./host.ts";

@@ -2,7 +2,7 @@
 
 import { delayAfter } from "../lib/backoff.ts";
 import { messageOf } from "../lib/errors.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { Clock, Random } from "../lib/ports.ts";
 import type { Grant } from "./account/plugin-account.ts";
 import type { InstallHost } from "./host.ts";

@@ -1,7 +1,7 @@
 /** What a rotating log needs from the file system. */
 
-import type { AppendFile, LogFiles } from "../lib/log-file.ts";
 import { NetplugError } from "../lib/errors.ts";
+import type { AppendFile, LogFiles } from "../lib/log/log-file.ts";
 import { quote } from "../lib/quote.ts";
 import { AT_FDCWD, O_APPEND, O_NONBLOCK, O_WRONLY } from "./constants.ts";
 import { EEXIST } from "./errno.ts";

@@ -2,8 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readLedger } from "../../src/lib/read-ledger.ts";
-import type { LedgerEntry } from "../../src/lib/ledger-entry.ts";
+import { readLedger } from "../../src/lib/log/read-ledger.ts";
+import type { LedgerEntry } from "../../src/lib/log/ledger-entry.ts";
 import { cniPluginsFolder, distFolder, pluginPath } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";

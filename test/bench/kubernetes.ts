@@ -1,8 +1,8 @@
 /** `netplug` on a real API server: one by one against `ptp` with `host-local`, many pods at once, and among 10 000 blocks. */
 
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { readLedger } from "../../src/lib/read-ledger.ts";
-import type { LedgerEntry } from "../../src/lib/ledger-entry.ts";
+import { readLedger } from "../../src/lib/log/read-ledger.ts";
+import type { LedgerEntry } from "../../src/lib/log/ledger-entry.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { benchAtOnce, benchBesideBusy } from "./at-once.ts";

@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
-import { readLedger } from "../../src/lib/read-ledger.ts";
+import { readLedger } from "../../src/lib/log/read-ledger.ts";
 import { initialise, mustNetplugctl } from "../support/netplugctl.ts";
 import { addressesInBlocks, addressesOfPods, untilAddressesAgree } from "./addresses.ts";
 import { BUSYBOX_IMAGE, canStartCluster } from "./cluster.ts";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readLedger } from "../../src/lib/read-ledger.ts";
+import { readLedger } from "../../src/lib/log/read-ledger.ts";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { spawnPlugin } from "../support/cni.ts";

@@ -7,7 +7,7 @@ import { repositoryRoot } from "../../tools/repository.ts";
 import { Installation } from "../../src/install-cni/install.ts";
 import { runInstallCni } from "../../src/install-cni/main.ts";
 import { readSettings } from "../../src/install-cni/settings.ts";
-import { createLog, type LogRecord } from "../../src/lib/log.ts";
+import { createLog, type LogRecord } from "../../src/lib/log/log.ts";
 import { silentLog } from "../support/silent-log.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";

@@ -2,8 +2,8 @@
 
 import { linuxLogFiles } from "../../src/linux/log-files.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { openLogFile } from "../../src/lib/log-file.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { openLogFile } from "../../src/lib/log/log-file.ts";
+import { createLog } from "../../src/lib/log/log.ts";
 
 const [path = "", writer = "", lines = "0", maxSizeBytes = "0", maxCount = "0"] = process.argv.slice(2);
 

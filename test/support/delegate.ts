@@ -3,8 +3,8 @@
 import type { Delegate, DelegatePorts } from "../../src/cni/delegate/mod.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
-import { createLog } from "../../src/lib/log.ts";
-import type { LogRecord } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/log/log.ts";
+import type { LogRecord } from "../../src/lib/log/log.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import { linuxProcesses } from "../../src/linux/processes.ts";
 

@@ -1,7 +1,7 @@
 /** For tests: a call of the plugin that touches the node's files and namespaces alone, of which all are made up; there are no interfaces. */
 
 import type { LocalCall } from "../../src/cni/call.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/log/log.ts";
 import { memoryFiles } from "../kube/support/memory-files.ts";
 import { type FakeClock, fakeClock } from "./fake-clock.ts";
 

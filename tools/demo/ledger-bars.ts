@@ -1,6 +1,6 @@
 /** One ADD or DEL as a bar per phase, in the order in which the phases began. */
 
-import type { LedgerEntry } from "../../src/lib/ledger-entry.ts";
+import type { LedgerEntry } from "../../src/lib/log/ledger-entry.ts";
 
 /** Characters that the whole operation is wide. */
 const WIDTH = 48;

@@ -1,7 +1,7 @@
 /** `npm run demo`: netplug's main job, for real, in front of a person. */
 
 import { readFileSync } from "node:fs";
-import { readLedger } from "../../src/lib/read-ledger.ts";
+import { readLedger } from "../../src/lib/log/read-ledger.ts";
 import { build } from "../build.ts";
 import { bold, dim, green, red, since, TaskFailure } from "../terminal.ts";
 import { toLedgerBars } from "./ledger-bars.ts";

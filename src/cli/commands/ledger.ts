@@ -1,8 +1,8 @@
 /** `ledger`: reads back where the time of each ADD and DEL went. */
 
-import type { LedgerEntry } from "../../lib/ledger-entry.ts";
-import { readLedger } from "../../lib/read-ledger.ts";
-import { rotatedFiles } from "../../lib/log-file.ts";
+import type { LedgerEntry } from "../../lib/log/ledger-entry.ts";
+import { readLedger } from "../../lib/log/read-ledger.ts";
+import { rotatedFiles } from "../../lib/log/log-file.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed, EXIT } from "../failure.ts";

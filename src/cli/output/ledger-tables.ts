@@ -1,6 +1,6 @@
 /** Tables of ledger entries: each by itself, and all together. */
 
-import type { LedgerEntry } from "../../lib/ledger-entry.ts";
+import type { LedgerEntry } from "../../lib/log/ledger-entry.ts";
 import { toTable } from "./table.ts";
 
 /** One row per ADD or DEL, with a column for each phase that occurs. */

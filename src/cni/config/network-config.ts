@@ -4,7 +4,7 @@ import type { Attachment } from "../../ipam/request.ts";
 import type { Address, Family } from "../../lib/ip/address.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import type { LogLevel } from "../../lib/log.ts";
+import type { LogLevel } from "../../lib/log/log.ts";
 import type { MacAddress } from "../../lib/mac-address.ts";
 import type { CniResult } from "../protocol/result.ts";
 import type { CniVersion } from "../protocol/versions.ts";

@@ -3,7 +3,7 @@
 import type { Deadline } from "../../lib/deadline.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Log } from "../../lib/log/log.ts";
 import type { Clock, Files, Processes, ProcessResult } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import { redactText } from "../../lib/redact.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { fakeClock } from "../../../test/support/fake-clock.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
-import { createLog } from "../../lib/log.ts";
-import type { LogRecord } from "../../lib/log.ts";
+import { createLog } from "../../lib/log/log.ts";
+import type { LogRecord } from "../../lib/log/log.ts";
 import { waitForPolicy } from "./policy-wait.ts";
 import type { PolicyWaitOptions } from "./policy-wait.ts";
 

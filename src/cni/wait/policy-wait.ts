@@ -5,7 +5,7 @@ import type { EndpointIdentity } from "../../endpoint/status-file.ts";
 import type { Workload } from "../../endpoint/names.ts";
 import { toDurationText } from "../../lib/deadline.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Log } from "../../lib/log/log.ts";
 import type { Clock, Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Host } from "../host.ts";

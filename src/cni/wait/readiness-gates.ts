@@ -3,7 +3,7 @@
 import type { Deadline } from "../../lib/deadline.ts";
 import { toDurationText } from "../../lib/deadline.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Log } from "../../lib/log/log.ts";
 import type { Clock } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import { redactText } from "../../lib/redact.ts";

@@ -2,7 +2,7 @@
 
 import { delayAfter } from "../../lib/backoff.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Log } from "../../lib/log/log.ts";
 import type { InstallHost } from "../host.ts";
 import type { Grant, PluginAccount } from "./plugin-account.ts";
 

@@ -2,7 +2,7 @@
 
 import { messageOf } from "../../lib/errors.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Log } from "../../lib/log/log.ts";
 import type { InstallHost } from "../host.ts";
 
 /** The first version in which a runtime asks for STATUS and GC. */

@@ -1,7 +1,7 @@
 /** Warns of a network config that makes the plugin look in other places than those where running pods are recorded, or among those of another node. */
 
 import { isJsonObject, parseJson } from "../../lib/json.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Log } from "../../lib/log/log.ts";
 
 /** The keys that say where addresses are recorded. */
 const KEYS = ["name", "nodename", "datastore_type", "ipam.type"] as const;

@@ -1,7 +1,7 @@
 /** The text of the network config: our own, or what a template becomes. */
 
 import { NetplugError } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Log } from "../../lib/log/log.ts";
 import { quote } from "../../lib/quote.ts";
 import { KUBECONFIG_NAME } from "../account/kubeconfig.ts";
 import type { InstallHost } from "../host.ts";

@@ -1,6 +1,6 @@
 /** Network configs of others that the runtime takes in the place of ours, such as the one of the network plugin before. */
 
-import type { Log } from "../../lib/log.ts";
+import type { Log } from "../../lib/log/log.ts";
 import type { DurableFiles } from "../files/durable-files.ts";
 
 /** Warns of them: containerd and CRI-O take the first config in order of names. */

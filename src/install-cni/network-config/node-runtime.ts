@@ -5,7 +5,7 @@
 
 import { messageOf } from "../../lib/errors.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Log } from "../../lib/log/log.ts";
 import type { PluginAccount } from "../account/plugin-account.ts";
 import type { InstallHost } from "../host.ts";
 import type { Settings } from "../settings.ts";

@@ -2,7 +2,7 @@
 
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Log } from "../../lib/log/log.ts";
 import { isGone } from "../files/atomic-file.ts";
 import type { InstallHost } from "../host.ts";
 import type { Settings } from "../settings.ts";

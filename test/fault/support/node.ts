@@ -10,7 +10,7 @@ import type { Host } from "../../../src/cni/host.ts";
 import { runPlugin } from "../../../src/cni/plugin.ts";
 import { realHost } from "../../../src/cni/real-host.ts";
 import { messageOf } from "../../../src/lib/errors.ts";
-import { createLog, type LogRecord } from "../../../src/lib/log.ts";
+import { createLog, type LogRecord } from "../../../src/lib/log/log.ts";
 import { type Netns, openNetns } from "../../../src/linux/netns.ts";
 import type { CniJson, CniReply } from "../../support/cni.ts";
 import type { CniVerb, Json } from "../../support/cni-call.ts";

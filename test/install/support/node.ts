@@ -8,7 +8,7 @@ import type { DurableFiles } from "../../../src/install-cni/files/durable-files.
 import type { InstallHost } from "../../../src/install-cni/host.ts";
 import { runInstallCni } from "../../../src/install-cni/main.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { createLog, type LogRecord } from "../../../src/lib/log.ts";
+import { createLog, type LogRecord } from "../../../src/lib/log/log.ts";
 import { silentLog } from "../../support/silent-log.ts";
 import { durableFiles } from "../../../src/linux/durable-files.ts";
 import { linuxFiles } from "../../../src/linux/files.ts";

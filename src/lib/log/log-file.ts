@@ -1,10 +1,10 @@
 /** A log file that many processes append to at once, rotated by size, with old files removed by count and age. */
 
-import { messageOf } from "./errors.ts";
-import { toJsonLine } from "./log-format.ts";
+import { messageOf } from "../errors.ts";
+import type { Clock } from "../ports.ts";
+import { quote } from "../quote.ts";
+import { toJsonLine } from "./format.ts";
 import type { LogSink } from "./log.ts";
-import type { Clock } from "./ports.ts";
-import { quote } from "./quote.ts";
 
 /** Identifies a file across renames: device and inode. */
 export type FileId = string;

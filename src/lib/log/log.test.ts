@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { jsonSink, textSink, toJsonLine, toTextLine } from "./log-format.ts";
-import { silentLog } from "../../test/support/silent-log.ts";
+import { jsonSink, textSink, toJsonLine, toTextLine } from "./format.ts";
+import { silentLog } from "../../../test/support/silent-log.ts";
 import { createLog, LOG_LEVELS } from "./log.ts";
 import type { Fields, LogRecord } from "./log.ts";
 

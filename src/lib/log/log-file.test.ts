@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { testSeed } from "../../test/support/seed.ts";
+import { testSeed } from "../../../test/support/seed.ts";
 import { openLogFile, rotatedFiles, rotatedName } from "./log-file.ts";
 import type { AppendFile, LogFileOptions, LogFiles } from "./log-file.ts";
 import type { LogRecord } from "./log.ts";

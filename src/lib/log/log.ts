@@ -1,7 +1,7 @@
 /** Levelled log lines with fields: who writes one, who receives it, and nothing secret in between. */
 
-import type { Clock } from "./ports.ts";
-import { isSecretName, isSurelyClean, REDACTED, redactText } from "./redact.ts";
+import type { Clock } from "../ports.ts";
+import { isSecretName, isSurelyClean, REDACTED, redactText } from "../redact.ts";
 
 /** In rising order of detail; a log writes its own level and those before it. */
 export const LOG_LEVELS = ["ERROR", "WARNING", "INFO", "DEBUG"] as const;

@@ -1,6 +1,6 @@
 /** Reads the startup ledger back from a log; apart from its writer, which every call of the plugin loads. */
 
-import { isJsonObject, tryParseJson } from "./json.ts";
+import { isJsonObject, tryParseJson } from "../json.ts";
 import { LEDGER_MESSAGE, type LedgerEntry } from "./ledger-entry.ts";
 
 /** Within a value its quotes would be escaped. */
