@@ -6,7 +6,7 @@ import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds, t
 import { answerOf, type Facts } from "../ipam/facts.ts";
 import type { PlanOptions } from "../ipam/plan-allocation.ts";
 import type { AddressRequest } from "../ipam/request.ts";
-import { transact } from "../ipam/transact.ts";
+import { transact } from "../ipam/transact/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { type UndoStack, withUndo } from "../lib/undo-stack.ts";

@@ -9,7 +9,7 @@ import { addressOf, heldBy, NO_DRAFT } from "../ipam/draft.ts";
 import { know } from "../ipam/facts.ts";
 import { toPoolTable } from "../ipam/pools.ts";
 import { releaseQueries } from "../ipam/plan-release.ts";
-import { transact } from "../ipam/transact.ts";
+import { transact } from "../ipam/transact/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses, toAddressText } from "../lib/ip/address.ts";
 import type { Cidr } from "../lib/ip/cidr.ts";

@@ -1,7 +1,7 @@
 /** The kernel's work for an ADD, as much of it as may be done while the datastore writes. */
 
 import type { PodLink } from "../endpoint/pod-link.ts";
-import type { TransactOptions } from "../ipam/transact.ts";
+import type { TransactOptions } from "../ipam/transact/transact.ts";
 import type { UndoStack } from "../lib/undo-stack.ts";
 import type { Hold } from "./attachment-state/hold.ts";
 import type { Call } from "./call.ts";

@@ -7,7 +7,7 @@
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import { planRenewal } from "../ipam/plan-renewal.ts";
 import { releaseQueries } from "../ipam/plan-release.ts";
-import { transact } from "../ipam/transact.ts";
+import { transact } from "../ipam/transact/transact.ts";
 import type { Address } from "../lib/ip/address.ts";
 import type { Call } from "./call.ts";
 import { transactPortsOf } from "./transact-ports.ts";

@@ -6,7 +6,7 @@ import { nextOrdinal } from "../ipam/block.ts";
 import { configurationOf, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION } from "../ipam/cluster.ts";
 import { answerOf } from "../ipam/facts.ts";
 import { reservedIn, toReservedSet } from "../ipam/reservations.ts";
-import { readFacts } from "../ipam/transact.ts";
+import { readFacts } from "../ipam/transact/transact.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
 import { type Call, hasOwnIpam } from "./call.ts";

@@ -2,7 +2,7 @@
 
 import type { Query } from "../datastore/datastore.ts";
 import type { Facts } from "../ipam/facts.ts";
-import { readFacts, type TransactPorts } from "../ipam/transact.ts";
+import { readFacts, type TransactPorts } from "../ipam/transact/transact.ts";
 import type { QueuedRequests } from "../linux/turns/queued-requests.ts";
 import { type Call, hasOwnIpam } from "./call.ts";
 import { type NodeQueue, takeNodeTurn } from "./turns/node-turn.ts";

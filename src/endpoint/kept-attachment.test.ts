@@ -4,7 +4,7 @@ import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { type DatastoreTraits, ETCD_TRAITS, KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { collectWanted, type Facts } from "../ipam/facts.ts";
-import { readFacts, transact } from "../ipam/transact.ts";
+import { readFacts, transact } from "../ipam/transact/transact.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { parseMac } from "../lib/mac-address.ts";

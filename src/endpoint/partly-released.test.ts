@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { attachmentRequest } from "../../test/support/attachment-request.ts";
 import { createIpamWorld, requestFor } from "../../test/support/ipam.ts";
 import { addressQueries, planReleaseAt } from "../ipam/plan-release-at.ts";
-import { transact } from "../ipam/transact.ts";
+import { transact } from "../ipam/transact/transact.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";
 import { addQueries, type AddRequest, planAdds } from "./plan-add.ts";
 

@@ -5,7 +5,7 @@ import type { Query, Revision, Stored, Write } from "../datastore/datastore.ts";
 import { failureOf } from "../../test/support/failure-of.ts";
 import { createIpamWorld } from "../../test/support/ipam.ts";
 import { toFacts } from "../ipam/facts.ts";
-import { readFacts, transact } from "../ipam/transact.ts";
+import { readFacts, transact } from "../ipam/transact/transact.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
 import { type DelPlan, type DelRequest, delQueries, endWritesOf, planDel } from "./plan-del.ts";

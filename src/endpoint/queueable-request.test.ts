@@ -5,7 +5,7 @@ import { attachmentRequest } from "../../test/support/attachment-request.ts";
 import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
 import { allocate } from "../ipam/allocate.ts";
 import type { AddressRequest } from "../ipam/request.ts";
-import { readFacts, transact } from "../ipam/transact.ts";
+import { readFacts, transact } from "../ipam/transact/transact.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { addQueries, type AddRequest, planAdds, toQueueableRequest } from "./plan-add.ts";
 

@@ -6,7 +6,7 @@ import { isSameAttachment } from "./block.ts";
 import { type Facts, FactsWanted } from "./facts.ts";
 import { planReleaseOf, releaseQueries } from "./plan-release.ts";
 import type { AddressRequest } from "./request.ts";
-import { type Decision, transact, type TransactOptions, type TransactPorts, type Try } from "./transact.ts";
+import { type Decision, transact, type TransactOptions, type TransactPorts, type Try } from "./transact/transact.ts";
 
 interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "loadPrefetch" | "beforeCommit" | "onOutcome"> {
   /** Gets what the log should be told. */

@@ -9,7 +9,7 @@ import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.
 import { borrowedBlocks, NO_DRAFT, ownBlocks } from "./draft.ts";
 import { releaseQueries } from "./plan-release.ts";
 import { type Attachment, attachmentKeyOf } from "./request.ts";
-import { type Decision, transact, type TransactPorts } from "./transact.ts";
+import { type Decision, transact, type TransactPorts } from "./transact/transact.ts";
 
 /** What a GC may touch, and what it must keep. */
 export interface GarbageScope {

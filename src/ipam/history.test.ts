@@ -9,7 +9,7 @@ import { toAddressText } from "../lib/ip/address.ts";
 import type { Clock } from "../lib/ports.ts";
 import { seededRandom } from "../../test/support/seeded-random.ts";
 import { allocate } from "./allocate.ts";
-import type { TransactPorts } from "./transact.ts";
+import type { TransactPorts } from "./transact/transact.ts";
 
 const seed = testSeed();
 

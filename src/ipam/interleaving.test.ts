@@ -17,7 +17,7 @@ import type { Clock } from "../lib/ports.ts";
 import { seededRandom } from "../../test/support/seeded-random.ts";
 import { checkConsistency } from "./admin/check.ts";
 import { deleteEmptyBlocks } from "./gc.ts";
-import type { TransactPorts } from "./transact.ts";
+import type { TransactPorts } from "./transact/transact.ts";
 
 const seed = testSeed();
 

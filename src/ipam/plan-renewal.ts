@@ -5,7 +5,7 @@ import { type Address, equalAddresses } from "../lib/ip/address.ts";
 import { expectReady } from "./cluster.ts";
 import { addressOf, heldBy, NO_DRAFT, toBlockWrites, withBlock } from "./draft.ts";
 import type { Facts } from "./facts.ts";
-import type { Decision } from "./transact.ts";
+import type { Decision } from "./transact/transact.ts";
 
 /**
  * Writes each block of these addresses once.

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
 import { type AllocationPlan, allocationQueries, planAllocation } from "./plan-allocation.ts";
 import type { AddressRequest } from "./request.ts";
-import { readFacts, transact } from "./transact.ts";
+import { readFacts, transact } from "./transact/transact.ts";
 
 describe("requests of others in the queue", () => {
   const planWith = async (world: IpamWorld, own: AddressRequest, queued: readonly AddressRequest[]): Promise<AllocationPlan> =>

@@ -5,7 +5,7 @@ import type { Datastore } from "../../src/datastore/datastore.ts";
 import { initialise } from "../../src/datastore/initialise.ts";
 import type { AddressRequest } from "../../src/ipam/request.ts";
 import { allocate } from "../../src/ipam/allocate.ts";
-import type { TransactPorts } from "../../src/ipam/transact.ts";
+import type { TransactPorts } from "../../src/ipam/transact/transact.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";

@@ -23,27 +23,27 @@ let pod: TestNetns;
 let folder: string;
 /** What the plugin loads when it needs it: that takes time, and here seconds pass meanwhile. */
 const LATE = [
-  "attachment-state/delegate-dns",
-  "config/name-variables",
-  "delegate/mod",
-  "delegated-addresses",
-  "gc/collect-garbage",
-  "ipam-add",
-  "kept-link",
-  "link/inspect",
-  "damaged-block/retry",
-  "pending-release/after-failed-add",
-  "pending-release/after-failed-del",
-  "pending-release/carry-out",
-  "protocol/error-output",
-  "wait/add-waits",
-  "wait/policy-wait",
-  "wait/readiness-gates",
-  "withdraw/withdraw-elsewhere",
-  "../ipam/outdated",
+  "../../src/cni/attachment-state/delegate-dns.ts",
+  "../../src/cni/config/name-variables.ts",
+  "../../src/cni/delegate/mod.ts",
+  "../../src/cni/delegated-addresses.ts",
+  "../../src/cni/gc/collect-garbage.ts",
+  "../../src/cni/ipam-add.ts",
+  "../../src/cni/kept-link.ts",
+  "../../src/cni/link/inspect.ts",
+  "../../src/cni/damaged-block/retry.ts",
+  "../../src/cni/pending-release/after-failed-add.ts",
+  "../../src/cni/pending-release/after-failed-del.ts",
+  "../../src/cni/pending-release/carry-out.ts",
+  "../../src/cni/protocol/error-output.ts",
+  "../../src/cni/wait/add-waits.ts",
+  "../../src/cni/wait/policy-wait.ts",
+  "../../src/cni/wait/readiness-gates.ts",
+  "../../src/cni/withdraw/withdraw-elsewhere.ts",
+  "../../src/ipam/transact/outdated.ts",
 ];
 beforeAll(async () => {
-  for (const name of LATE) await import(`../../src/cni/${name}.ts`);
+  for (const path of LATE) await import(path);
 });
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "netplug-late-"));

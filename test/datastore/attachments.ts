@@ -6,9 +6,9 @@ import { addQueries, type AddOutcome, type AddRequest, planAdds } from "../../sr
 import { delQueries, type DelRequest, planDel } from "../../src/endpoint/plan-del.ts";
 import { recordQueryOf } from "../../src/endpoint/record.ts";
 import { isSameAttachment } from "../../src/ipam/block.ts";
-import type { TurnWait } from "../../src/ipam/node-turn.ts";
 import type { AddressRequest } from "../../src/ipam/request.ts";
-import { readFacts, transact, type TransactPorts } from "../../src/ipam/transact.ts";
+import type { TurnWait } from "../../src/ipam/transact/node-turn.ts";
+import { readFacts, transact, type TransactPorts } from "../../src/ipam/transact/transact.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { takeLock } from "../../src/linux/flock.ts";

@@ -6,7 +6,7 @@ import { isSameAttachment } from "../../src/ipam/block.ts";
 import { findStaleOwners, type GarbageScope } from "../../src/ipam/gc.ts";
 import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../../src/ipam/plan-release.ts";
 import type { AddressRequest } from "../../src/ipam/request.ts";
-import { transact, type TransactPorts } from "../../src/ipam/transact.ts";
+import { transact, type TransactPorts } from "../../src/ipam/transact/transact.ts";
 
 /**
  * Gives addresses to several attachments with one commit; each is all or nothing, and one that fails does not stop the others.

@@ -9,7 +9,7 @@ import { MemoryDatastore } from "../../src/datastore/memory/memory-datastore.ts"
 import type { AllocatedAddress } from "../../src/ipam/plan-allocation.ts";
 import type { AddressRequest } from "../../src/ipam/request.ts";
 import { allocate } from "../../src/ipam/allocate.ts";
-import type { TransactPorts } from "../../src/ipam/transact.ts";
+import type { TransactPorts } from "../../src/ipam/transact/transact.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { type Family, toAddressText } from "../../src/lib/ip/address.ts";
 import { toPrefixText } from "../../src/lib/ip/prefix.ts";

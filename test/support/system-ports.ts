@@ -1,7 +1,7 @@
 /** For tests: what the store operations of address management need, with the machine's own clock and randomness. */
 
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import type { TransactPorts } from "../../src/ipam/transact.ts";
+import type { TransactPorts } from "../../src/ipam/transact/transact.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { systemRandom } from "../../src/lib/random.ts";

@@ -1,7 +1,7 @@
 /** What address management needs of the world, from what a command has. */
 
 import type { Datastore } from "../../datastore/datastore.ts";
-import type { TransactPorts } from "../../ipam/transact.ts";
+import type { TransactPorts } from "../../ipam/transact/transact.ts";
 import { startDeadline } from "../../lib/deadline.ts";
 import type { Cli } from "../io.ts";
 

@@ -12,7 +12,7 @@ import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Write } from "../../datastore/datastore.ts";
 import { planRecordEnds, type RecordEnd, recordQueries } from "../../endpoint/plan-record-ends.ts";
-import { readFacts } from "../../ipam/transact.ts";
+import { readFacts } from "../../ipam/transact/transact.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Call } from "../call.ts";
 import { type Settled, settle } from "../failures.ts";

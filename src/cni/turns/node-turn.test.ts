@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { NodeTurn } from "../../ipam/node-turn.ts";
+import type { NodeTurn } from "../../ipam/transact/node-turn.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { countWork, queueOf } from "../../linux/turns/queue-files.ts";
 import { postRequest } from "../../linux/turns/queued-requests.ts";

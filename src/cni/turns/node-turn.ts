@@ -3,7 +3,7 @@
  * turn it is allocates them in its own commit. So when many pods start together, most need no turn, and write no block.
  */
 
-import type { NodeTurn, Queue, TurnWait } from "../../ipam/node-turn.ts";
+import type { NodeTurn, Queue, TurnWait } from "../../ipam/transact/node-turn.ts";
 import type { QueuedRequests } from "../../linux/turns/queued-requests.ts";
 import type { NetworkConfig } from "../config/network-config.ts";
 import type { Host } from "../host.ts";

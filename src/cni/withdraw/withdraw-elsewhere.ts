@@ -5,7 +5,7 @@
 
 import { type DelRequest, endWritesOf, recordsNamedBy } from "../../endpoint/plan-del.ts";
 import { addressQueries, planReleaseAt } from "../../ipam/plan-release-at.ts";
-import { transact, type TransactOptions } from "../../ipam/transact.ts";
+import { transact, type TransactOptions } from "../../ipam/transact/transact.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import type { Call } from "../call.ts";
 import { addressesOf } from "../protocol/result.ts";

@@ -3,7 +3,7 @@
 import { type DelPlan, delQueries, type DelRequest, planDel } from "../../endpoint/plan-del.ts";
 import { runtimeUidOf } from "../../endpoint/names.ts";
 import { isSameAttachment } from "../../ipam/block.ts";
-import { transact, type TransactOptions } from "../../ipam/transact.ts";
+import { transact, type TransactOptions } from "../../ipam/transact/transact.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import { attachmentIdOf, recordQueryOfCall } from "../call-requests.ts";
 import type { Call } from "../call.ts";

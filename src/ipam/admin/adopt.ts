@@ -11,7 +11,7 @@ import { type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from
 import { type Facts, know } from "../facts.ts";
 import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
 import { poolQueryOf, toPoolTable } from "../pools.ts";
-import { type Decision, transact, type TransactPorts } from "../transact.ts";
+import { type Decision, transact, type TransactPorts } from "../transact/transact.ts";
 
 /** What became of one address: `had` it already, `adopted`, or why it cannot be. */
 export type Adoption =

@@ -8,7 +8,7 @@ import { quote } from "../../lib/quote.ts";
 import { LONGEST_ADD_MS } from "../longest-add.ts";
 import { describeAllocation } from "../owner-text.ts";
 import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
-import { transact, type TransactPorts } from "../transact.ts";
+import { transact, type TransactPorts } from "../transact/transact.ts";
 import { type Inventory, knowsAll, takeInventory } from "./inventory.ts";
 
 /** An address that stays allocated although its endpoint does not have it. */

@@ -7,7 +7,7 @@ import { isCoolingDown } from "../block.ts";
 import { configurationOf } from "../cluster.ts";
 import { lookUpBlock, NO_DRAFT } from "../draft.ts";
 import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
-import { type Decision, transact, type TransactPorts } from "../transact.ts";
+import { type Decision, transact, type TransactPorts } from "../transact/transact.ts";
 
 /** What is known of one address. */
 export interface AddressState {

@@ -1,8 +1,8 @@
 /** What a process reads again after it has waited for its turn. Loaded only then. */
 
-import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import type { Query } from "../datastore/datastore.ts";
-import type { Facts } from "./facts.ts";
+import { networksOf, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import type { Query } from "../../datastore/datastore.ts";
+import type { Facts } from "../facts.ts";
 import type { TurnPorts, Waited } from "./node-turn.ts";
 
 /**

@@ -1,14 +1,14 @@
 /** What a caller is told of the outcome of a commit, and how the next try goes on after it. */
 
 import { expect, test } from "bun:test";
-import { fakeClock } from "../../test/support/fake-clock.ts";
-import { SOME_WRITE, scriptedDatastore } from "../../test/support/scripted-datastore.ts";
-import type { CommitResult, Revision } from "../datastore/datastore.ts";
-import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
-import { startDeadline } from "../lib/deadline.ts";
-import { NetplugError } from "../lib/errors.ts";
-import type { Clock } from "../lib/ports.ts";
-import { IP_POOLS } from "./cluster.ts";
+import { fakeClock } from "../../../test/support/fake-clock.ts";
+import { SOME_WRITE, scriptedDatastore } from "../../../test/support/scripted-datastore.ts";
+import type { CommitResult, Revision } from "../../datastore/datastore.ts";
+import { OutcomeUnknown } from "../../datastore/outcome-unknown.ts";
+import { startDeadline } from "../../lib/deadline.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import type { Clock } from "../../lib/ports.ts";
+import { IP_POOLS } from "../cluster.ts";
 import { type Decision, transact } from "./transact.ts";
 
 test.each<[how: string, ending: () => Promise<CommitResult<[]>>, isApplied: boolean | undefined]>([

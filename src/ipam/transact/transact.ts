@@ -10,14 +10,14 @@
  * A decision must recognise its own work: after a lost reply it is asked again, and has to want no further write then.
  */
 
-import type { CommitOptions, CommitResult, Query, Write } from "../datastore/datastore.ts";
-import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
-import { NetplugError } from "../lib/errors.ts";
-import type { Random } from "../lib/ports.ts";
+import type { CommitOptions, CommitResult, Query, Write } from "../../datastore/datastore.ts";
+import { OutcomeUnknown } from "../../datastore/outcome-unknown.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import type { Random } from "../../lib/ports.ts";
+import { collectWanted, type Facts, toFacts, withoutRepeats } from "../facts.ts";
+import type { AddressRequest } from "../request.ts";
 import type { LostCommit } from "./after-loss.ts";
-import { collectWanted, type Facts, toFacts, withoutRepeats } from "./facts.ts";
 import { type Queue, type TurnPorts, type TurnWait, type Waited, waitForTurn } from "./node-turn.ts";
-import type { AddressRequest } from "./request.ts";
 
 /** What the loop needs of the world. */
 export interface TransactPorts extends TurnPorts {

@@ -1,9 +1,9 @@
 /** A process's turn to change the blocks of its node, and how it waits for it. */
 
-import type { Datastore } from "../datastore/datastore.ts";
-import type { Deadline } from "../lib/deadline.ts";
-import type { Clock } from "../lib/ports.ts";
-import type { AddressRequest } from "./request.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
+import type { Deadline } from "../../lib/deadline.ts";
+import type { Clock } from "../../lib/ports.ts";
+import type { AddressRequest } from "../request.ts";
 
 /** A process's turn to change the node's blocks; over when it is disposed of. */
 export interface NodeTurn extends Disposable {

@@ -1,19 +1,19 @@
 import { describe, expect, test } from "bun:test";
-import { fakeClock } from "../../test/support/fake-clock.ts";
-import { requestFor } from "../../test/support/ipam.ts";
-import { SOME_WRITE, scriptedDatastore } from "../../test/support/scripted-datastore.ts";
-import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
-import type { CommitOptions, CommitResult, Datastore, Query, RequestOptions, Revision } from "../datastore/datastore.ts";
-import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
-import { type DatastoreTraits, ETCD_TRAITS, KUBERNETES_TRAITS } from "../datastore/traits.ts";
-import { startDeadline } from "../lib/deadline.ts";
-import { NetplugError } from "../lib/errors.ts";
-import { parsePrefix } from "../lib/ip/prefix.ts";
-import type { Clock } from "../lib/ports.ts";
-import { IP_POOLS, IP_RESERVATIONS } from "./cluster.ts";
-import { type Facts, toFacts } from "./facts.ts";
+import { fakeClock } from "../../../test/support/fake-clock.ts";
+import { requestFor } from "../../../test/support/ipam.ts";
+import { SOME_WRITE, scriptedDatastore } from "../../../test/support/scripted-datastore.ts";
+import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
+import type { CommitOptions, CommitResult, Datastore, Query, RequestOptions, Revision } from "../../datastore/datastore.ts";
+import { OutcomeUnknown } from "../../datastore/outcome-unknown.ts";
+import { type DatastoreTraits, ETCD_TRAITS, KUBERNETES_TRAITS } from "../../datastore/traits.ts";
+import { startDeadline } from "../../lib/deadline.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { parsePrefix } from "../../lib/ip/prefix.ts";
+import type { Clock } from "../../lib/ports.ts";
+import { IP_POOLS, IP_RESERVATIONS } from "../cluster.ts";
+import { type Facts, toFacts } from "../facts.ts";
+import type { AddressRequest } from "../request.ts";
 import type { NodeTurn, TurnWait } from "./node-turn.ts";
-import type { AddressRequest } from "./request.ts";
 import { type Decision, transact, type Try } from "./transact.ts";
 
 /** Its lists lack what is new, unless they must not. */

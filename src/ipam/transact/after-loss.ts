@@ -1,11 +1,11 @@
 /** What the next try is decided on when others win again and again, or a reply was lost. Loaded only then. */
 
-import type { CommitConflict, Query } from "../datastore/datastore.ts";
-import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
-import { type Backoff, delayAfter } from "../lib/backoff.ts";
-import { NetplugError } from "../lib/errors.ts";
-import type { Random } from "../lib/ports.ts";
-import type { Facts } from "./facts.ts";
+import type { CommitConflict, Query } from "../../datastore/datastore.ts";
+import { OutcomeUnknown } from "../../datastore/outcome-unknown.ts";
+import { type Backoff, delayAfter } from "../../lib/backoff.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import type { Random } from "../../lib/ports.ts";
+import type { Facts } from "../facts.ts";
 import type { TurnPorts } from "./node-turn.ts";
 
 /** A commit that is not known to have been applied. */
