@@ -33,7 +33,7 @@ export async function prepare(verb: CniVerb, read: ReadCall, fault: NetplugError
     if (argsFault !== undefined && verb !== "DEL") throw argsFault;
     return await toCall(verb, local);
   } catch (thrown) {
-    if (verb === "DEL") await (await import("./del-locally.ts")).delLocally(local, thrown);
+    if (verb === "DEL") await (await import("./del/del-locally.ts")).delLocally(local, thrown);
     throw thrown;
   }
 }

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { startLedger } from "../../src/cni/ledger.ts";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
-import { LinkWork } from "../../src/cni/link-work.ts";
+import { LinkWork } from "../../src/cni/add/link-work.ts";
 import { openPodNetns } from "../../src/cni/link/pod-netns.ts";
 import { openLinkSockets } from "../../src/cni/link/sockets.ts";
 import { type DatastoreTraits, ETCD_TRAITS, KUBERNETES_TRAITS } from "../../src/datastore/traits.ts";

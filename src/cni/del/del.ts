@@ -1,13 +1,13 @@
 /** DEL: removes the link, then what it can at the datastore and the delegate. It succeeds when nothing is left to do. */
 
-import { type DelRequest, delQueries } from "../endpoint/plan-del.ts";
-import type { Facts } from "../ipam/facts.ts";
-import { type EndedHold, endHold } from "./attachment-state/hold.ts";
-import { type Call, hasOwnIpam } from "./call.ts";
-import { beginLinkRemoval, isNotedAhead, type LinkRemoval, lockPodNetns, releaseFromDelegate, requireUnregistered } from "./del-on-host.ts";
-import { settle, throwFirstFailure } from "./failures.ts";
-import { beginReading } from "./transact-ports.ts";
-import { toDelRequest, withdraw } from "./withdraw/withdraw.ts";
+import { type DelRequest, delQueries } from "../../endpoint/plan-del.ts";
+import type { Facts } from "../../ipam/facts.ts";
+import { type EndedHold, endHold } from "../attachment-state/hold.ts";
+import { type Call, hasOwnIpam } from "../call.ts";
+import { settle, throwFirstFailure } from "../failures.ts";
+import { beginReading } from "../transact-ports.ts";
+import { toDelRequest, withdraw } from "../withdraw/withdraw.ts";
+import { beginLinkRemoval, isNotedAhead, type LinkRemoval, lockPodNetns, releaseFromDelegate, requireUnregistered } from "./host-steps.ts";
 
 /**
  * Does all that can be done, then throws the first failure: the runtime tries again. Without `CNI_ARGS` the attachment's allocations tell
@@ -19,23 +19,23 @@ export async function del(call: Call): Promise<void> {
   const { argsFault } = call;
   const request = toDelRequest(call);
   using _locked = await lockPodNetns(call);
-  const pending = isNotedAhead(call) ? (await import("./pending-release/while-deleting.ts")).preparePendingOfDel(call) : undefined;
+  const pending = isNotedAhead(call) ? (await import("../pending-release/while-deleting.ts")).preparePendingOfDel(call) : undefined;
   const ended = endHold(call, pending?.write);
   if (ended.isTaken()) return logTaken(call);
   // The kernel takes longest. Meanwhile, read the datastore, decide, and release what the link no longer uses.
   const removal = beginLinkRemoval(call);
   const reading = beginReading(call, delQueries(request));
   const carriesOutPending = call.isWithoutDamaged !== true && hasOwnIpam(call);
-  const isAnyDue = carriesOutPending && import("./pending-release/look.ts").then(({ lookForDue }) => lookForDue(call, pending));
+  const isAnyDue = carriesOutPending && import("../pending-release/look.ts").then(({ lookForDue }) => lookForDue(call, pending));
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();
   if (store.ok) {
     pending?.drop();
-    if (await isAnyDue) await (await import("./pending-release/carry-out.ts")).carryOutPending(call);
+    if (await isAnyDue) await (await import("../pending-release/carry-out.ts")).carryOutPending(call);
   } else if (link.ok && hasOwnIpam(call) && !ended.isTaken()) {
     // Of what a newer ADD has, its own DEL leaves one.
-    const { leavePendingUnlessRunAgain } = await import("./pending-release/after-failed-del.ts");
+    const { leavePendingUnlessRunAgain } = await import("../pending-release/after-failed-del.ts");
     leavePendingUnlessRunAgain(call, store.error, ended.plugin, pending);
   }
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
@@ -64,7 +64,7 @@ async function withdrawOwn(
   const withdrawn = await settle(async () => {
     const { released } = await withdraw(call, own, { facts, beforeCommit });
     if (released.length > 0 || call.config.prevResult === undefined || !hasOwnIpam(call)) return;
-    await (await import("./withdraw/withdraw-elsewhere.ts")).withdrawRemembered(call, own, { beforeCommit });
+    await (await import("../withdraw/withdraw-elsewhere.ts")).withdrawRemembered(call, own, { beforeCommit });
   });
   if (isTaken) logTaken(call);
   else if (!withdrawn.ok) throw withdrawn.error;

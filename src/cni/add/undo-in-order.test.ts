@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { fakeClock } from "../../test/support/fake-clock.ts";
-import { systemClock } from "../lib/clock.ts";
-import { withUndo } from "../lib/undo-stack.ts";
+import { fakeClock } from "../../../test/support/fake-clock.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { withUndo } from "../../lib/undo-stack.ts";
 import { inOrder } from "./undo-in-order.ts";
 
 async function fail(failing: string): Promise<{ readonly undone: readonly string[]; readonly message: string }> {

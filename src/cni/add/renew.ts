@@ -4,13 +4,13 @@
  * commit is refused. Loaded only then.
  */
 
-import type { AllocationOwner } from "../api/ipam-block.ts";
-import { planRenewal } from "../ipam/plan-renewal.ts";
-import { releaseQueries } from "../ipam/plan-release.ts";
-import { transact } from "../ipam/transact/transact.ts";
-import type { Address } from "../lib/ip/address.ts";
-import type { Call } from "./call.ts";
-import { transactPortsOf } from "./transact-ports.ts";
+import type { AllocationOwner } from "../../api/ipam-block.ts";
+import { planRenewal } from "../../ipam/plan-renewal.ts";
+import { releaseQueries } from "../../ipam/plan-release.ts";
+import { transact } from "../../ipam/transact/transact.ts";
+import type { Address } from "../../lib/ip/address.ts";
+import type { Call } from "../call.ts";
+import { transactPortsOf } from "../transact-ports.ts";
 
 /**
  * Allocates an attachment's addresses to it once more.

@@ -1,16 +1,16 @@
 /** A repeated ADD whose interface already exists: what the kernel shows of the interface, and whether it is complete. */
 
-import { keepAddresses, keepInterface } from "../endpoint/kept-attachment.ts";
-import type { AddPlan, AddRequest } from "../endpoint/plan-add.ts";
-import { toOwnMac } from "../endpoint/plan-attachment.ts";
-import { familiesOf, HOST_MAC, NEXT_HOPS, type PodLink } from "../endpoint/pod-link.ts";
-import type { Facts } from "../ipam/facts.ts";
-import type { Link } from "../linux/netlink/link.ts";
-import { setPermanentNeighbour } from "../linux/netlink/neighbour.ts";
-import { execute } from "../linux/netlink/socket.ts";
-import type { Call } from "./call.ts";
-import { inspectLink, routesThere } from "./link/inspect.ts";
-import type { LinkSockets } from "./link/sockets.ts";
+import { keepAddresses, keepInterface } from "../../endpoint/kept-attachment.ts";
+import type { AddPlan, AddRequest } from "../../endpoint/plan-add.ts";
+import { toOwnMac } from "../../endpoint/plan-attachment.ts";
+import { familiesOf, HOST_MAC, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
+import type { Facts } from "../../ipam/facts.ts";
+import type { Link } from "../../linux/netlink/link.ts";
+import { setPermanentNeighbour } from "../../linux/netlink/neighbour.ts";
+import { execute } from "../../linux/netlink/socket.ts";
+import type { Call } from "../call.ts";
+import { inspectLink, routesThere } from "../link/inspect.ts";
+import type { LinkSockets } from "../link/sockets.ts";
 
 /** An interface that exists already, and that an ADD would keep. */
 export interface KeptLink {

@@ -1,11 +1,11 @@
 /** A DEL whose config names no usable datastore or node: its steps on the host, and no others. Loaded only then. */
 
-import { endHold } from "./attachment-state/hold.ts";
-import { hasOwnIpam, type LocalCall } from "./call.ts";
-import { beginLinkRemoval, isNotedAhead, lockPodNetns, releaseFromDelegate } from "./del-on-host.ts";
-import { settle, throwFirstFailure } from "./failures.ts";
-import { leavePending } from "./pending-release/after-failed-del.ts";
-import { preparePendingOfDel } from "./pending-release/while-deleting.ts";
+import { endHold } from "../attachment-state/hold.ts";
+import { hasOwnIpam, type LocalCall } from "../call.ts";
+import { settle, throwFirstFailure } from "../failures.ts";
+import { leavePending } from "../pending-release/after-failed-del.ts";
+import { preparePendingOfDel } from "../pending-release/while-deleting.ts";
+import { beginLinkRemoval, isNotedAhead, lockPodNetns, releaseFromDelegate } from "./host-steps.ts";
 
 /**
  * Removes the link, and releases the delegate's addresses. Leaves a pending release of our own ones.

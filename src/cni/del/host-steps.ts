@@ -1,14 +1,14 @@
 /** The steps of a DEL that need no datastore. */
 
-import { messageOf } from "../lib/errors.ts";
-import type { Netns } from "../linux/netns.ts";
-import type { EndedHold } from "./attachment-state/hold.ts";
-import { linkNamesOf } from "./call-requests.ts";
-import { hasOwnIpam, type LocalCall } from "./call.ts";
-import { delegateOf } from "./delegate/address-source.ts";
-import type { Settled } from "./failures.ts";
-import { openNetnsIfThere, waitForNetnsLock } from "./link/pod-netns.ts";
-import { beginRemoval, type Removal } from "./link/remove.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Netns } from "../../linux/netns.ts";
+import type { EndedHold } from "../attachment-state/hold.ts";
+import { linkNamesOf } from "../call-requests.ts";
+import { hasOwnIpam, type LocalCall } from "../call.ts";
+import { delegateOf } from "../delegate/address-source.ts";
+import type { Settled } from "../failures.ts";
+import { openNetnsIfThere, waitForNetnsLock } from "../link/pod-netns.ts";
+import { beginRemoval, type Removal } from "../link/remove.ts";
 
 /** Milliseconds; an ADD takes about twenty, but may wait much longer for gates and policy. */
 const LOCK_WAIT_MS = 5_000;
@@ -82,7 +82,7 @@ export async function releaseFromDelegate(call: LocalCall, removal: LinkRemoval,
   const delegate = delegateOf(call);
   if (delegate === undefined) return;
   requireUnregistered(removal);
-  const [{ delegateDel }, { forgetDns }] = await Promise.all([import("./delegate/mod.ts"), import("./attachment-state/delegate-dns.ts")]);
+  const [{ delegateDel }, { forgetDns }] = await Promise.all([import("../delegate/mod.ts"), import("../attachment-state/delegate-dns.ts")]);
   if (ended.isTaken()) return;
   await call.ledger.time("delegate", () => delegateDel(delegate));
   forgetDns(call);

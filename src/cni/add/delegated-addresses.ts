@@ -1,18 +1,18 @@
 /** An ADD's addresses where a delegate gives them: asks for them, keeps those of an earlier ADD, releases them on failure. */
 
-import { recordedAddresses } from "../api/workload-endpoint.ts";
-import type { Facts } from "../ipam/facts.ts";
-import { messageOf } from "../lib/errors.ts";
-import { type Address, WIDTH } from "../lib/ip/address.ts";
-import type { UndoStack } from "../lib/undo-stack.ts";
-import { forgetDns, noteDns, notedDns } from "./attachment-state/delegate-dns.ts";
-import type { Hold } from "./attachment-state/hold.ts";
-import { recordOf } from "./call-requests.ts";
-import { type Call, withUndoDeadline } from "./call.ts";
-import { type Delegate, delegateAdd, delegateCheck, delegateDel } from "./delegate/mod.ts";
-import { unlessTaken } from "./pending-release/after-failed-add.ts";
-import { toResultDocument } from "./protocol/print-result.ts";
-import { addressesOf, type CniResult, EMPTY_RESULT, toResultIp } from "./protocol/result.ts";
+import { recordedAddresses } from "../../api/workload-endpoint.ts";
+import type { Facts } from "../../ipam/facts.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { type Address, WIDTH } from "../../lib/ip/address.ts";
+import type { UndoStack } from "../../lib/undo-stack.ts";
+import { forgetDns, noteDns, notedDns } from "../attachment-state/delegate-dns.ts";
+import type { Hold } from "../attachment-state/hold.ts";
+import { recordOf } from "../call-requests.ts";
+import { type Call, withUndoDeadline } from "../call.ts";
+import { type Delegate, delegateAdd, delegateCheck, delegateDel } from "../delegate/mod.ts";
+import { unlessTaken } from "../pending-release/after-failed-add.ts";
+import { toResultDocument } from "../protocol/print-result.ts";
+import { addressesOf, type CniResult, EMPTY_RESULT, toResultIp } from "../protocol/result.ts";
 
 /** What a delegate gave. */
 export interface Delegated {

@@ -1,6 +1,6 @@
 /** Undoing in order: no step is undone before the later steps that need it. */
 
-import type { UndoStack } from "../lib/undo-stack.ts";
+import type { UndoStack } from "../../lib/undo-stack.ts";
 
 /**
  * A stack that undoes a step only when the step pushed after it is undone: an address must not be released while an interface has it, nor a

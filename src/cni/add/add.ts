@@ -1,35 +1,35 @@
 /** ADD: facts in parallel, one plan, one commit, one link; and all of it undone when a step fails. */
 
-import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
-import type { Query } from "../datastore/datastore.ts";
-import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds, toQueueableRequest } from "../endpoint/plan-add.ts";
-import { answerOf, type Facts } from "../ipam/facts.ts";
-import type { PlanOptions } from "../ipam/plan-allocation.ts";
-import type { AddressRequest } from "../ipam/request.ts";
-import { transact } from "../ipam/transact/transact.ts";
-import { NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
-import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
-import type { Netns } from "../linux/netns.ts";
+import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
+import type { Query } from "../../datastore/datastore.ts";
+import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds, toQueueableRequest } from "../../endpoint/plan-add.ts";
+import { answerOf, type Facts } from "../../ipam/facts.ts";
+import type { PlanOptions } from "../../ipam/plan-allocation.ts";
+import type { AddressRequest } from "../../ipam/request.ts";
+import { transact } from "../../ipam/transact/transact.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+import { type UndoStack, withUndo } from "../../lib/undo-stack.ts";
+import type { Netns } from "../../linux/netns.ts";
+import { type Hold, holdAttachment } from "../attachment-state/hold.ts";
+import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "../call-requests.ts";
+import { type Call, hasOwnIpam, withUndoDeadline, UNDO_MS } from "../call.ts";
+import { delegateOf } from "../delegate/address-source.ts";
+import { type ExistingLink, findExisting } from "../link/find.ts";
+import { openPodNetns, waitForNetnsLock } from "../link/pod-netns.ts";
+import { type LinkSockets, openLinkSockets } from "../link/sockets.ts";
+import { cancelPending } from "../pending-release/cancel.ts";
+import { isPodLookedUp, type KubernetesFacts } from "../pod/facts.ts";
+import { askKubernetes } from "../pod/mod.ts";
+import type { CniResult } from "../protocol/result.ts";
+import { beginReading, transactPortsOf } from "../transact-ports.ts";
+import { withdrawAttachment } from "../withdraw/withdraw.ts";
 import { toAddResult } from "./add-result.ts";
 import { checkAddable } from "./addable.ts";
-import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
-import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./call-requests.ts";
-import { type Call, hasOwnIpam, withUndoDeadline, UNDO_MS } from "./call.ts";
 import type { Delegated } from "./delegated-addresses.ts";
-import { delegateOf } from "./delegate/address-source.ts";
-import { type ExistingLink, findExisting } from "./link/find.ts";
-import { openPodNetns, waitForNetnsLock } from "./link/pod-netns.ts";
 import type { KeptLink } from "./kept-link.ts";
-import { type LinkSockets, openLinkSockets } from "./link/sockets.ts";
 import { LinkWork, whileHeld } from "./link-work.ts";
-import { isPodLookedUp, type KubernetesFacts } from "./pod/facts.ts";
-import { askKubernetes } from "./pod/mod.ts";
-import type { CniResult } from "./protocol/result.ts";
-import { cancelPending } from "./pending-release/cancel.ts";
-import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { inOrder } from "./undo-in-order.ts";
-import { withdrawAttachment } from "./withdraw/withdraw.ts";
 
 /** The plan of an ADD that can be carried out. */
 type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
@@ -67,7 +67,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const existing = ledger.time("kernel", () => findExisting(sockets));
   const answers = Promise.all([latest, asked?.facts]);
   const gates =
-    config.readinessGates.length > 0 ? import("./wait/add-waits.ts").then(({ awaitGates }) => awaitGates(call, answers)) : undefined;
+    config.readinessGates.length > 0 ? import("../wait/add-waits.ts").then(({ awaitGates }) => awaitGates(call, answers)) : undefined;
   const [[facts, kubernetes]] = await Promise.all([answers, gates]);
   requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
   const request = early ?? toAddRequest(call, attachment, await kubernetes?.toPodFacts(recordOf(call, facts)));
@@ -76,7 +76,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
     const timed: UndoStack = { push: ({ what, undo }) => stack.push({ what, undo: (signal) => ledger.time("undo", () => undo(signal)) }) };
     answer(
       await carryOut(begun, inOrder(timed)).catch(async (fault: unknown) => {
-        throw (await import("./address-in-use/refusal.ts")).ofAdd(request, fault);
+        throw (await import("../address-in-use/refusal.ts")).ofAdd(request, fault);
       }),
     );
   });
@@ -111,7 +111,7 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const plan = await recordAttachment(call, wanted, facts, recording);
   if (plan.isKept) whileHeld(hold, () => keptLink?.restoreNeighbours(plan.link));
   const awaitUsable = plan.isKept ? undefined : linkWork.finish(plan.link);
-  if (call.config.policySetupTimeoutMs > 0) await (await import("./wait/add-waits.ts")).awaitPolicy(call, plan);
+  if (call.config.policySetupTimeoutMs > 0) await (await import("../wait/add-waits.ts")).awaitPolicy(call, plan);
   if (awaitUsable !== undefined) {
     hold.requireHeld();
     await awaitUsable();

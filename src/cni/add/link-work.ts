@@ -1,13 +1,13 @@
 /** The kernel's work for an ADD, as much of it as may be done while the datastore writes. */
 
-import type { PodLink } from "../endpoint/pod-link.ts";
-import type { TransactOptions } from "../ipam/transact/transact.ts";
-import type { UndoStack } from "../lib/undo-stack.ts";
-import type { Hold } from "./attachment-state/hold.ts";
-import type { Call } from "./call.ts";
-import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
-import type { LinkSockets } from "./link/sockets.ts";
-import { whenUsable } from "./link/usable.ts";
+import type { PodLink } from "../../endpoint/pod-link.ts";
+import type { TransactOptions } from "../../ipam/transact/transact.ts";
+import type { UndoStack } from "../../lib/undo-stack.ts";
+import type { Hold } from "../attachment-state/hold.ts";
+import type { Call } from "../call.ts";
+import { createLink, type CreatedLink, programLink } from "../link/setup.ts";
+import type { LinkSockets } from "../link/sockets.ts";
+import { whenUsable } from "../link/usable.ts";
 
 /** Milliseconds to wait for a usable link on a busy machine; nearly always it is usable at once. */
 const USABLE_MS = 5_000;

@@ -1,11 +1,11 @@
 /** What an ADD tells the runtime. */
 
-import type { AttachmentPlan } from "../endpoint/plan-attachment.ts";
-import { toPrefixText } from "../lib/ip/prefix.ts";
-import { NEXT_HOPS } from "../endpoint/pod-link.ts";
-import { toAddressText, WIDTH } from "../lib/ip/address.ts";
-import type { Call } from "./call.ts";
-import { type CniResult, mergeWithPrevious, toResultIp } from "./protocol/result.ts";
+import type { AttachmentPlan } from "../../endpoint/plan-attachment.ts";
+import { toPrefixText } from "../../lib/ip/prefix.ts";
+import { NEXT_HOPS } from "../../endpoint/pod-link.ts";
+import { toAddressText, WIDTH } from "../../lib/ip/address.ts";
+import type { Call } from "../call.ts";
+import { type CniResult, mergeWithPrevious, toResultIp } from "../protocol/result.ts";
 
 const POD_SIDE = 1;
 

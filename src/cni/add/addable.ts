@@ -1,12 +1,12 @@
 /** Refuses an ADD that could never succeed, before anything is read. */
 
-import { toAlias } from "../endpoint/names.ts";
-import { utf8Length } from "../lib/characters.ts";
-import { NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
-import { IFALIAS_MAX } from "../linux/netlink/constants.ts";
-import { type Call, type LocalCall, OWN_IPAM } from "./call.ts";
-import { requireIpam } from "./delegate/address-source.ts";
+import { toAlias } from "../../endpoint/names.ts";
+import { utf8Length } from "../../lib/characters.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+import { IFALIAS_MAX } from "../../linux/netlink/constants.ts";
+import { type Call, type LocalCall, OWN_IPAM } from "../call.ts";
+import { requireIpam } from "../delegate/address-source.ts";
 
 /**
  * Refuses what no ADD can do, before the first request.

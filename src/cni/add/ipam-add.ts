@@ -1,30 +1,30 @@
 /** ADD of `netplug-ipam` under another main plugin: addresses without link and endpoint. */
 
-import { NEXT_HOPS } from "../endpoint/pod-link.ts";
-import { allocate } from "../ipam/allocate.ts";
-import type { Facts } from "../ipam/facts.ts";
-import { type AllocatedAddress, allocationQueries } from "../ipam/plan-allocation.ts";
-import type { AddressRequest } from "../ipam/request.ts";
-import { messageOf } from "../lib/errors.ts";
-import { type Address, toAddressText } from "../lib/ip/address.ts";
-import { UndoFailed } from "../lib/undo-stack.ts";
-import type { Netns } from "../linux/netns.ts";
+import { NEXT_HOPS } from "../../endpoint/pod-link.ts";
+import { allocate } from "../../ipam/allocate.ts";
+import type { Facts } from "../../ipam/facts.ts";
+import { type AllocatedAddress, allocationQueries } from "../../ipam/plan-allocation.ts";
+import type { AddressRequest } from "../../ipam/request.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { type Address, toAddressText } from "../../lib/ip/address.ts";
+import { UndoFailed } from "../../lib/undo-stack.ts";
+import type { Netns } from "../../linux/netns.ts";
+import { requireUnused } from "../address-in-use/routed.ts";
+import { type Hold, holdAttachment } from "../attachment-state/hold.ts";
+import { toAddressRequest, toAllocationSubject } from "../call-requests.ts";
+import { type Call, withUndoDeadline } from "../call.ts";
+import { settle } from "../failures.ts";
+import type { Kernel } from "../link/kernel.ts";
+import { openNetnsIfThere } from "../link/pod-netns.ts";
+import { cancelPending } from "../pending-release/cancel.ts";
+import { preparePendingOfAdd } from "../pending-release/while-adding.ts";
+import { isNodeLookedUp, isPodLookedUp } from "../pod/facts.ts";
+import { askKubernetes } from "../pod/mod.ts";
+import { type CniResult, toResultIp } from "../protocol/result.ts";
+import { beginReading, transactPortsOf } from "../transact-ports.ts";
+import { withdrawAttachment } from "../withdraw/withdraw.ts";
 import { checkAddable } from "./addable.ts";
-import { requireUnused } from "./address-in-use/routed.ts";
-import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
-import { toAddressRequest, toAllocationSubject } from "./call-requests.ts";
-import { type Call, withUndoDeadline } from "./call.ts";
-import { settle } from "./failures.ts";
-import type { Kernel } from "./link/kernel.ts";
-import { openNetnsIfThere } from "./link/pod-netns.ts";
-import { cancelPending } from "./pending-release/cancel.ts";
-import { preparePendingOfAdd } from "./pending-release/while-adding.ts";
-import { isNodeLookedUp, isPodLookedUp } from "./pod/facts.ts";
-import { askKubernetes } from "./pod/mod.ts";
-import { type CniResult, toResultIp } from "./protocol/result.ts";
 import { renewAddresses } from "./renew.ts";
-import { beginReading, transactPortsOf } from "./transact-ports.ts";
-import { withdrawAttachment } from "./withdraw/withdraw.ts";
 
 /**
  * During a slow ADD the main plugin and the runtime may end, and the next runtime may call DEL and remove the namespace. Nobody would then call
