@@ -30,6 +30,7 @@ const LATE = [
   "../../src/cni/gc/collect-garbage.ts",
   "../../src/cni/add/ipam-add.ts",
   "../../src/cni/add/kept-link.ts",
+  "../../src/cni/add/withdraw-attachment.ts",
   "../../src/cni/link/inspect.ts",
   "../../src/cni/damaged-block/retry.ts",
   "../../src/cni/pending-release/after-failed-add.ts",

@@ -13,7 +13,7 @@ import { type UndoStack, withUndo } from "../../lib/undo-stack.ts";
 import type { Netns } from "../../linux/netns.ts";
 import { type Hold, holdAttachment } from "../attachment-state/hold.ts";
 import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "../call-requests.ts";
-import { type Call, hasOwnIpam, withUndoDeadline, UNDO_MS } from "../call.ts";
+import { type Call, hasOwnIpam, UNDO_MS } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import { type ExistingLink, findExisting } from "../link/find.ts";
 import { openPodNetns, waitForNetnsLock } from "../link/pod-netns.ts";
@@ -23,7 +23,6 @@ import { isPodLookedUp, type KubernetesFacts } from "../pod/facts.ts";
 import { askKubernetes } from "../pod/mod.ts";
 import type { CniResult } from "../protocol/result.ts";
 import { beginReading, transactPortsOf } from "../transact-ports.ts";
-import { withdrawAttachment } from "../withdraw/withdraw.ts";
 import { toAddResult } from "./add-result.ts";
 import { checkAddable } from "./addable.ts";
 import type { Delegated } from "./delegated-addresses.ts";
@@ -106,7 +105,8 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
   const recording: Recording = { hold, keptLink, linkWork, isUndoable: false };
   // Pushed before any link is made, so that addresses are released only once the link is gone.
-  const release = (): Promise<void> | undefined => (recording.isUndoable ? withdrawAttachment(withUndoDeadline(call), hold) : undefined);
+  const release = (): Promise<void> | undefined =>
+    recording.isUndoable ? import("./withdraw-attachment.ts").then(({ withdrawAttachment }) => withdrawAttachment(call, hold)) : undefined;
   undo.push({ what: "release addresses and endpoint", undo: release });
   const plan = await recordAttachment(call, wanted, facts, recording);
   if (plan.isKept) whileHeld(hold, () => keptLink?.restoreNeighbours(plan.link));

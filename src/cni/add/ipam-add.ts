@@ -12,7 +12,7 @@ import type { Netns } from "../../linux/netns.ts";
 import { requireUnused } from "../address-in-use/routed.ts";
 import { type Hold, holdAttachment } from "../attachment-state/hold.ts";
 import { toAddressRequest, toAllocationSubject } from "../call-requests.ts";
-import { type Call, withUndoDeadline } from "../call.ts";
+import type { Call } from "../call.ts";
 import { settle } from "../failures.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { openNetnsIfThere } from "../link/pod-netns.ts";
@@ -22,7 +22,6 @@ import { isNodeLookedUp, isPodLookedUp } from "../pod/facts.ts";
 import { askKubernetes } from "../pod/mod.ts";
 import { type CniResult, toResultIp } from "../protocol/result.ts";
 import { beginReading, transactPortsOf } from "../transact-ports.ts";
-import { withdrawAttachment } from "../withdraw/withdraw.ts";
 import { checkAddable } from "./addable.ts";
 import { renewAddresses } from "./renew.ts";
 
@@ -63,7 +62,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   } catch (thrown) {
     if (isUnanswered || isEnded()) {
       pending?.leave();
-      const released = await settle(() => withdrawAttachment(withUndoDeadline(call), hold));
+      const released = await settle(async () => await (await import("./withdraw-attachment.ts")).withdrawAttachment(call, hold));
       // Also so that it does not run again: it would find the addresses allocated, and give them.
       if (!released.ok) throw new UndoFailed(thrown, [new Error(`release addresses: ${messageOf(released.error)}`)]);
     } else if (isCommitted || hold.isCommitUnderWay) pending?.leave();

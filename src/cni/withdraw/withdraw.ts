@@ -4,7 +4,6 @@ import { type DelPlan, delQueries, type DelRequest, planDel } from "../../endpoi
 import { runtimeUidOf } from "../../endpoint/names.ts";
 import { isSameAttachment } from "../../ipam/block.ts";
 import { transact, type TransactOptions } from "../../ipam/transact/transact.ts";
-import type { Hold } from "../attachment-state/hold.ts";
 import { attachmentIdOf, recordQueryOfCall } from "../call-requests.ts";
 import type { Call } from "../call.ts";
 import { transactPortsOf } from "../transact-ports.ts";
@@ -39,12 +38,4 @@ export function toDelRequest(call: Call): DelRequest {
       (uid === undefined || uid === runtimeUidOf(metadata)),
     records: call.plugin === "netplug-ipam" ? [] : [recordQueryOfCall(call)],
   };
-}
-
-/** For a failed ADD: reads and removes its addresses and its record, unless a newer ADD has taken the attachment. */
-export async function withdrawAttachment(call: Call, hold: Hold): Promise<void> {
-  const { unlessTaken } = await import("../pending-release/after-failed-add.ts");
-  await unlessTaken(call, hold, async () => {
-    await withdraw(call, toDelRequest(call));
-  });
 }
