@@ -17,6 +17,15 @@ export function transactPortsOf(call: Call): TransactPorts {
   return hasOwnIpam(call) ? { ...ports, savePrefetch: prefetch.save } : ports;
 }
 
+/**
+ * The queries that the node's last ADD saved for this one of `netplug`. None where the ADD waits for gates, because the answers would be old by
+ * then; and none where a delegate gives the addresses: pools are not needed then, and perhaps must not be read.
+ */
+export function loadPrefetch(call: Call): readonly Query[] {
+  const { config, prefetch } = call;
+  return hasOwnIpam(call) && config.readinessGates.length === 0 ? prefetch.load() : [];
+}
+
 /** Sends the queries before the loop begins. A failure is thrown where the answers are awaited. */
 export function beginReading(call: Call, queries: readonly Query[]): Promise<Facts> {
   const reading = call.ledger.time("datastore", () => readFacts(transactPortsOf(call), queries));

@@ -1,19 +1,15 @@
 /** ADD: facts in parallel, one plan, one commit, one link; and all of it undone when a step fails. */
 
 import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
-import type { Query } from "../../datastore/datastore.ts";
-import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds, toQueueableRequest } from "../../endpoint/plan-add.ts";
+import { addQueries, type AddRequest } from "../../endpoint/plan-add.ts";
 import { answerOf, type Facts } from "../../ipam/facts.ts";
-import type { PlanOptions } from "../../ipam/plan-allocation.ts";
-import type { AddressRequest } from "../../ipam/request.ts";
-import { transact } from "../../ipam/transact/transact.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { type UndoStack, withUndo } from "../../lib/undo-stack.ts";
 import type { Netns } from "../../linux/netns.ts";
 import { type Hold, holdAttachment } from "../attachment-state/hold.ts";
 import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "../call-requests.ts";
-import { type Call, hasOwnIpam, UNDO_MS } from "../call.ts";
+import { type Call, UNDO_MS } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import { type ExistingLink, findExisting } from "../link/find.ts";
 import { openPodNetns, waitForNetnsLock } from "../link/pod-netns.ts";
@@ -22,19 +18,13 @@ import { cancelPending } from "../pending-release/cancel.ts";
 import { isPodLookedUp, type KubernetesFacts } from "../pod/facts.ts";
 import { askKubernetes } from "../pod/mod.ts";
 import type { CniResult } from "../protocol/result.ts";
-import { beginReading, transactPortsOf } from "../transact-ports.ts";
+import { beginReading, loadPrefetch } from "../transact-ports.ts";
 import { toAddResult } from "./add-result.ts";
 import { checkAddable } from "./addable.ts";
 import type { Delegated } from "./delegated-addresses.ts";
-import type { KeptLink } from "./kept-link.ts";
 import { LinkWork, whileHeld } from "./link-work.ts";
+import { type Recording, recordAttachment } from "./record-attachment.ts";
 import { inOrder } from "./undo-in-order.ts";
-
-/** The plan of an ADD that can be carried out. */
-type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
-  /** Whether this ADD keeps the interface of an earlier one, with the traffic on it. */
-  readonly isKept: boolean;
-};
 
 /**
  * @param answer gives the runtime the result, as the last step: if that fails, everything is undone
@@ -132,77 +122,9 @@ async function askDelegateIfAny(
   return await askDelegate(call, delegate, facts, { config, hold, undo, isRepeated });
 }
 
-/**
- * The queries that the node's last ADD saved for this one. None where the ADD waits for gates, because the answers would be old by then; and
- * none where a delegate gives the addresses: pools are not needed then, and perhaps must not be read.
- */
-function loadPrefetch(call: Call): readonly Query[] {
-  const { config, prefetch } = call;
-  return hasOwnIpam(call) && config.readinessGates.length === 0 ? prefetch.load() : [];
-}
-
 /** @throws NetplugError tryAgainLater when other calls keep the namespace locked */
 async function requireNetnsLock({ host, deadline }: Call, netns: Netns): Promise<"at-once" | "waited"> {
   const outcome = await waitForNetnsLock(host.kernel, netns, { clock: host.clock, remainingMs: deadline.remainingMs });
   if (outcome !== "busy") return outcome;
   throw new NetplugError("tryAgainLater", `wait for network namespace ${quote(netns.path)}: another ADD or DEL works in it`);
-}
-
-interface Recording {
-  readonly hold: Hold;
-  /** Only of a repeated ADD whose interface exists already. */
-  readonly keptLink: KeptLink | undefined;
-  readonly linkWork: LinkWork;
-  /** Whether a failed ADD removes what is recorded: not while that may be an earlier ADD's. */
-  isUndoable: boolean;
-}
-
-/** Gives the attachment its addresses and its record, in one commit. */
-async function recordAttachment(call: Call, request: AddRequest, facts: Facts, state: Recording): Promise<Planned> {
-  const { hold, keptLink, linkWork } = state;
-  const queueRequest = (): AddressRequest | undefined => {
-    const wanted = keptLink === undefined ? toQueueableRequest(request, facts) : undefined;
-    // Whoever has the turn may send it in its own commit.
-    if (wanted !== undefined) state.isUndoable = hold.isCommitUnderWay = true;
-    return wanted;
-  };
-  const defects = new Set<string>();
-  const { beforeCommit, onOutcome } = hold;
-  const recording = call.ledger.time("datastore", () =>
-    transact(
-      transactPortsOf(call),
-      addQueries([request]),
-      (known, attempt) => {
-        const { plan, outcome, isKept } = planOne(call, request, keptLink, known, attempt);
-        for (const defect of plan.defects) defects.add(defect);
-        if ("error" in outcome) throw outcome.error;
-        // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
-        if (outcome.isNew && plan.writes.length > 0) state.isUndoable = true;
-        return { writes: plan.writes, result: { ...outcome, isKept }, prefetch: plan.prefetch, served: plan.served };
-      },
-      { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome, ...linkWork.besideWrites() },
-    ),
-  );
-  const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
-  hold.isCommitUnderWay = false;
-  if (state.isUndoable || planned.isKept || !("ipam" in request)) return planned;
-  const { renewAddresses } = await import("./renew.ts");
-  if (await renewAddresses(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
-  return await recordAttachment(call, request, await beginReading(call, addQueries([request])), state);
-}
-
-/** Decides what the ADD does: with what its interface has, if that can be kept. */
-function planOne(
-  { ledger }: Call,
-  request: AddRequest,
-  keptLink: KeptLink | undefined,
-  facts: Facts,
-  options: PlanOptions,
-): { readonly plan: AddPlan; readonly outcome: AddOutcome; readonly isKept: boolean } {
-  const plan = (one: AddRequest): AddPlan => ledger.time("plan", () => planAdds([one], facts, options));
-  const kept = keptLink?.plan(request, facts, plan);
-  const chosen = kept ?? plan(request);
-  const [outcome] = chosen.outcomes;
-  if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
-  return { plan: chosen, outcome, isKept: kept !== undefined };
 }

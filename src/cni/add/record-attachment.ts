@@ -1,0 +1,84 @@
+/** The commit of an ADD: an attachment's addresses and its record. */
+
+import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds, toQueueableRequest } from "../../endpoint/plan-add.ts";
+import type { Facts } from "../../ipam/facts.ts";
+import type { PlanOptions } from "../../ipam/plan-allocation.ts";
+import type { AddressRequest } from "../../ipam/request.ts";
+import { transact } from "../../ipam/transact/transact.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import type { Hold } from "../attachment-state/hold.ts";
+import type { Call } from "../call.ts";
+import { beginReading, loadPrefetch, transactPortsOf } from "../transact-ports.ts";
+import type { KeptLink } from "./kept-link.ts";
+import type { LinkWork } from "./link-work.ts";
+
+/** The plan of an ADD that can be carried out. */
+type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
+  /** Whether this ADD keeps the interface of an earlier one, with the traffic on it. */
+  readonly isKept: boolean;
+};
+
+/** What else the commit concerns. */
+export interface Recording {
+  readonly hold: Hold;
+  /** Only of a repeated ADD whose interface exists already. */
+  readonly keptLink: KeptLink | undefined;
+  readonly linkWork: LinkWork;
+  /** Whether a failed ADD removes what is recorded: not while that may be an earlier ADD's. */
+  isUndoable: boolean;
+}
+
+/**
+ * Gives the attachment its addresses and its record, in one commit. Addresses that it had before are written once more, unless their interface
+ * is kept.
+ *
+ * @throws {NetplugError} why the ADD cannot be done; see also `transact()`
+ */
+export async function recordAttachment(call: Call, request: AddRequest, facts: Facts, state: Recording): Promise<Planned> {
+  const { hold, keptLink, linkWork } = state;
+  const queueRequest = (): AddressRequest | undefined => {
+    const wanted = keptLink === undefined ? toQueueableRequest(request, facts) : undefined;
+    // Whoever has the turn may send it in its own commit.
+    if (wanted !== undefined) state.isUndoable = hold.isCommitUnderWay = true;
+    return wanted;
+  };
+  const defects = new Set<string>();
+  const { beforeCommit, onOutcome } = hold;
+  const recording = call.ledger.time("datastore", () =>
+    transact(
+      transactPortsOf(call),
+      addQueries([request]),
+      (known, attempt) => {
+        const { plan, outcome, isKept } = planOne(call, request, keptLink, known, attempt);
+        for (const defect of plan.defects) defects.add(defect);
+        if ("error" in outcome) throw outcome.error;
+        // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
+        if (outcome.isNew && plan.writes.length > 0) state.isUndoable = true;
+        return { writes: plan.writes, result: { ...outcome, isKept }, prefetch: plan.prefetch, served: plan.served };
+      },
+      { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome, ...linkWork.besideWrites() },
+    ),
+  );
+  const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
+  hold.isCommitUnderWay = false;
+  if (state.isUndoable || planned.isKept || !("ipam" in request)) return planned;
+  const { renewAddresses } = await import("./renew.ts");
+  if (await renewAddresses(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
+  return await recordAttachment(call, request, await beginReading(call, addQueries([request])), state);
+}
+
+/** Decides what the ADD does: with what its interface has, if that can be kept. */
+function planOne(
+  { ledger }: Call,
+  request: AddRequest,
+  keptLink: KeptLink | undefined,
+  facts: Facts,
+  options: PlanOptions,
+): { readonly plan: AddPlan; readonly outcome: AddOutcome; readonly isKept: boolean } {
+  const plan = (one: AddRequest): AddPlan => ledger.time("plan", () => planAdds([one], facts, options));
+  const kept = keptLink?.plan(request, facts, plan);
+  const chosen = kept ?? plan(request);
+  const [outcome] = chosen.outcomes;
+  if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
+  return { plan: chosen, outcome, isKept: kept !== undefined };
+}
