@@ -13,8 +13,9 @@ import { CommandFailed } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { whyTooOld } from "../resources/write-guards.ts";
+import { isOlder } from "../versions.ts";
 import { applyDefinitions } from "./definitions.ts";
-import { isOlder, readServerVersion } from "./server-version.ts";
+import { readServerVersion } from "./server-version.ts";
 import type { WaitPorts } from "./wait-for.ts";
 
 const CLUSTER_INFORMATIONS: ResourceType<KubeObject & { readonly spec?: ClusterInformationSpec }> = {
@@ -36,7 +37,7 @@ const BLOCKS = `${BLOCK_KIND.plural}.${API_GROUP}`;
 export async function prepareKubernetes(cli: Cli, ports: WaitPorts): Promise<boolean> {
   const { client } = ports;
   const version = await readServerVersion(client);
-  if (isOlder(version, OLDEST_KUBERNETES))
+  if (isOlder(version, OLDEST_KUBERNETES, "minor"))
     throw new CommandFailed(
       `apply custom resource definitions: the API server is of version ${version}, want v${OLDEST_KUBERNETES} or later`,
     );

@@ -1,22 +1,6 @@
 import { expect, test } from "bun:test";
 import { startFakeApiServer, statusAnswer } from "../../../test/kube/support/fake-api-server.ts";
 import { runInProcess } from "../../../test/support/cli/in-process.ts";
-import { isOlder } from "./server-version.ts";
-
-test.each([
-  ["v1.30.14", true],
-  ["v1.9.0", true],
-  ["1.30", true],
-  ["v0.99.0", true],
-  ["v1.31.0", false],
-  ["v1.31.0-rc.1+k3s1", false],
-  ["v1.100.0", false],
-  ["v2.0.0", false],
-  ["v2.31.0", false],
-  ["", false],
-  ["unknown", false],
-  [undefined, false],
-])("Kubernetes %p is older than 1.31: %p", (version, older) => expect(isOlder(version, "1.31")).toBe(older));
 
 test("init leaves a Kubernetes alone that is too old for the definitions", async () => {
   await using api = startFakeApiServer(({ path }) =>

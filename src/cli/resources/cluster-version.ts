@@ -5,6 +5,7 @@ import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state
 import type { Datastore, Stored } from "../../datastore/datastore.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Cli, say } from "../io.ts";
+import { isOlder, isVersion } from "../versions.ts";
 import { toPathName } from "./object-name.ts";
 import { validateObject } from "./validation.ts";
 import { updateResource } from "./write.ts";
@@ -16,24 +17,17 @@ import { updateResource } from "./write.ts";
  */
 export async function raiseClusterVersion(cli: Cli, datastore: Datastore, stored: Stored<ClusterInformation>): Promise<void> {
   const { version } = stored.value.spec;
-  if (!isOlder(version)) return;
+  if (!isOutdated(version)) return;
   requireReady(stored, "release");
   const { outcome } = await updateResource({ datastore, io: cli.io }, CLUSTER_INFORMATION.ref, (current) => {
     const spec = current.spec as ClusterInformation["spec"];
-    return validateObject({ ...current, spec: isOlder(spec.version) ? { ...spec, version: VERSION } : spec }, undefined);
+    return validateObject({ ...current, spec: isOutdated(spec.version) ? { ...spec, version: VERSION } : spec }, undefined);
   });
   if (outcome === "configured")
     say(cli, `${toPathName(CLUSTER_INFORMATION.ref)} configured: version ${version ?? "unknown"} is now ${VERSION}`);
 }
 
-/** Text that is no version is older than each. */
-function isOlder(version: string | undefined): boolean {
-  const [is, own] = [numbersOf(version), numbersOf(VERSION)];
-  const index = own.findIndex((number, at) => number !== is[at]);
-  return index >= 0 && (is[index] ?? -1) < (own[index] ?? 0);
-}
-
-function numbersOf(version: string | undefined): readonly number[] {
-  const [, ...numbers] = /^v(\d{1,5})\.(\d{1,5})\.(\d{1,5})/.exec(version ?? "") ?? [];
-  return numbers.map(Number);
+/** Than this program; text that is no version is older than each. */
+function isOutdated(version: string | undefined): boolean {
+  return !isVersion(version) || isOlder(version, VERSION, "patch");
 }

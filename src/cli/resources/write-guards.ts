@@ -7,6 +7,7 @@ import { expectUnchanged, requireReady } from "../../datastore/cluster-state.ts"
 import type { Stored, Write } from "../../datastore/datastore.ts";
 import { VERSION } from "../../lib/version.ts";
 import { CommandFailed } from "../failure.ts";
+import { isOlder } from "../versions.ts";
 
 /**
  * What every commit carries: nothing may be written to a datastore that a migration has frozen, or by a program older than the
@@ -23,13 +24,7 @@ export function guardsFor(kind: Kind, information: Stored<ClusterInformation> | 
 }
 
 /** Why this program may be too old for a cluster, undefined when it is not: a later minor version stores what this one does not know. */
-export function whyTooOld(information: ClusterInformationSpec | undefined, own = VERSION): string | undefined {
-  if (minorOf(information?.version) <= minorOf(own)) return undefined;
-  return `the cluster is of version ${information?.version ?? ""}, this program of ${own}; use a program of the cluster's version`;
-}
-
-/** Major and minor version as one number that can be compared; 0 for text that is no version. */
-function minorOf(version: string | undefined): number {
-  const [, major, minor] = /^v(\d{1,5})\.(\d{1,5})\./.exec(version ?? "") ?? [];
-  return major === undefined ? 0 : Number(major) * 100_000 + Number(minor);
+export function whyTooOld(information: ClusterInformationSpec | undefined): string | undefined {
+  if (!isOlder(VERSION, information?.version, "minor")) return undefined;
+  return `the cluster is of version ${information?.version ?? ""}, this program of ${VERSION}; use a program of the cluster's version`;
 }
