@@ -4,29 +4,28 @@ import type { TlsMaterial } from "./transport.ts";
 
 /** What is kept open, with the same certificates. */
 interface Connections {
+  readonly tls: TlsMaterial | undefined;
   readonly session: Bun.FetchSession;
   /** Whether a reply has come over one of them. */
   hasReplied: boolean;
 }
 
-/** Sessions of `fetch`. They go straight to etcd: a proxy that is meant for the web is not asked. */
+/** The session of `fetch`. It goes straight to etcd: a proxy that is meant for the web is not asked. */
 export class Sessions {
-  readonly #sessions = new Map<TlsMaterial | undefined, Connections>();
+  #connections: Connections | undefined;
 
   for(tls: TlsMaterial | undefined): Connections {
-    let connections = this.#sessions.get(tls);
-    if (connections === undefined) {
+    if (this.#connections === undefined || this.#connections.tls !== tls) {
       this.close(); // Renewed certificates: what was opened with the old ones ends.
       const session = new Bun.FetchSession(tls === undefined ? { proxy: false } : { proxy: false, tls: toTlsOptions(tls) });
-      connections = { session, hasReplied: false };
-      this.#sessions.set(tls, connections);
+      this.#connections = { tls, session, hasReplied: false };
     }
-    return connections;
+    return this.#connections;
   }
 
   close(): void {
-    for (const { session } of this.#sessions.values()) session.close();
-    this.#sessions.clear();
+    this.#connections?.session.close();
+    this.#connections = undefined;
   }
 }
 
