@@ -3,19 +3,19 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { parseAddress } from "../lib/ip/address.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
-import type { AdoptFlags } from "./commands/ipam-adopt.ts";
-import type { CheckFlags } from "./commands/ipam-check.ts";
-import type { ConfigureFlags } from "./commands/ipam-configure.ts";
-import type { ReleaseFlags } from "./commands/ipam-release.ts";
-import type { ShowFlags } from "./commands/ipam-show.ts";
-import type { SplitFlags } from "./commands/ipam-split.ts";
+import type { AdoptFlags } from "./commands/ipam/adopt.ts";
+import type { CheckFlags } from "./commands/ipam/check.ts";
+import type { ConfigureFlags } from "./commands/ipam/configure.ts";
+import type { ReleaseFlags } from "./commands/ipam/release.ts";
+import type { ShowFlags } from "./commands/ipam/show.ts";
+import type { SplitFlags } from "./commands/ipam/split.ts";
 import { type CliContext, runs } from "./context.ts";
 import * as flags from "./flags.ts";
 
 const ipFlag = { kind: "parsed", parse: parseAddress, placeholder: "ADDRESS" } as const;
 
 const ipamShow = buildCommand<ShowFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam-show.ts")).ipamShow),
+  loader: runs(async () => (await import("./commands/ipam/show.ts")).ipamShow),
   parameters: {
     flags: {
       ip: { ...ipFlag, brief: "who has this address", optional: true },
@@ -42,7 +42,7 @@ const ipamShow = buildCommand<ShowFlags, [], CliContext>({
 });
 
 const ipamCheck = buildCommand<CheckFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam-check.ts")).ipamCheck),
+  loader: runs(async () => (await import("./commands/ipam/check.ts")).ipamCheck),
   parameters: { flags: { output: flags.reportOutput }, aliases: { o: "output" } },
   docs: {
     brief: "find leaked and doubled addresses and damaged blocks; changes nothing, and exits with 1 when there are any",
@@ -57,7 +57,7 @@ const ipamCheck = buildCommand<CheckFlags, [], CliContext>({
 });
 
 const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam-release.ts")).ipamRelease),
+  loader: runs(async () => (await import("./commands/ipam/release.ts")).ipamRelease),
   parameters: {
     flags: {
       ip: { ...ipFlag, brief: "the address", optional: true },
@@ -94,7 +94,7 @@ const booleanFlag = {
 const countFlag = { kind: "parsed", parse: flags.parseCount, placeholder: "N", optional: true } as const;
 
 const ipamConfigure = buildCommand<ConfigureFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam-configure.ts")).ipamConfigure),
+  loader: runs(async () => (await import("./commands/ipam/configure.ts")).ipamConfigure),
   parameters: {
     flags: {
       strictAffinity: { ...booleanFlag, brief: "never take addresses from another node's block" },
@@ -107,7 +107,7 @@ const ipamConfigure = buildCommand<ConfigureFlags, [], CliContext>({
 });
 
 const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam-split.ts")).ipamSplit),
+  loader: runs(async () => (await import("./commands/ipam/split.ts")).ipamSplit),
   parameters: {
     flags: {
       name: {
@@ -138,7 +138,7 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
 });
 
 const ipamAdopt = buildCommand<AdoptFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam-adopt.ts")).ipamAdopt),
+  loader: runs(async () => (await import("./commands/ipam/adopt.ts")).ipamAdopt),
   parameters: { flags: { node: { kind: "parsed", parse: String, brief: "the name of this node", placeholder: "NODE" } } },
   docs: {
     brief: "on a node: allocate addresses that its interfaces have, and that a restored datastore does not know",

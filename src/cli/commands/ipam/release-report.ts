@@ -1,14 +1,14 @@
 /** `ipam release --from-report`: releases what a report of `ipam check` calls leaked, as far as it still is. */
 
 import * as v from "valibot";
-import type { Allocation } from "../../api/ipam-block.ts";
-import { EndpointsUnread, type LeakEnd, type ReportedLeak, releaseLeaks } from "../../ipam/admin/leaks.ts";
-import { describeAllocation } from "../../ipam/owner-text.ts";
-import { withDatastore } from "../access/access.ts";
-import { CommandFailed, EXIT } from "../failure.ts";
-import { type Cli, note, say } from "../io.ts";
-import { parseValues, readInput, toInputName } from "../resources/documents.ts";
-import { toTransactPorts } from "./ipam-ports.ts";
+import type { Allocation } from "../../../api/ipam-block.ts";
+import { EndpointsUnread, type LeakEnd, type ReportedLeak, releaseLeaks } from "../../../ipam/admin/leaks.ts";
+import { describeAllocation } from "../../../ipam/owner-text.ts";
+import { withDatastore } from "../../access/access.ts";
+import { CommandFailed, EXIT } from "../../failure.ts";
+import { type Cli, note, say } from "../../io.ts";
+import { parseValues, readInput, toInputName } from "../../resources/documents.ts";
+import { toTransactPorts } from "./transact-ports.ts";
 
 const REPORT = v.object({ problems: v.array(v.object({ class: v.string(), object: v.string(), detail: v.string() })) });
 

@@ -1,14 +1,14 @@
 /** `ipam show --show-borrowed`: addresses that nodes hold in blocks of others. */
 
-import type { Datastore } from "../../datastore/datastore.ts";
-import { readBorrowedAddresses } from "../../ipam/admin/utilisation.ts";
-import { toAddressText } from "../../lib/ip/address.ts";
-import { toPrefixText } from "../../lib/ip/prefix.ts";
-import { type Cli, note } from "../io.ts";
-import { toReportText } from "../output/data.ts";
-import type { ReportFormat } from "../output/format.ts";
-import { toTable } from "../output/table.ts";
-import { noteUncounted } from "./ipam-show-utilisation.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
+import { readBorrowedAddresses } from "../../../ipam/admin/utilisation.ts";
+import { toAddressText } from "../../../lib/ip/address.ts";
+import { toPrefixText } from "../../../lib/ip/prefix.ts";
+import { type Cli, note } from "../../io.ts";
+import { toReportText } from "../../output/data.ts";
+import type { ReportFormat } from "../../output/format.ts";
+import { toTable } from "../../output/table.ts";
+import { noteUncounted } from "./show-utilisation.ts";
 
 /** Prints a line for each address: who borrows it, and from which block. Fails when there are blocks that may have more of them. */
 export async function showBorrowed(cli: Cli, datastore: Datastore, output: ReportFormat | undefined): Promise<number> {

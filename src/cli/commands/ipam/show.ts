@@ -1,14 +1,14 @@
 /** `ipam show`: answers one of four questions about addresses. */
 
-import type { Address } from "../../lib/ip/address.ts";
-import { withDatastore } from "../access/access.ts";
-import { UsageError } from "../failure.ts";
-import type { Cli } from "../io.ts";
-import type { ReportFormat } from "../output/format.ts";
-import { showAddress } from "./ipam-show-address.ts";
-import { showBorrowed as showBorrowedAddresses } from "./ipam-show-borrowed.ts";
-import { showConfiguration } from "./ipam-show-configuration.ts";
-import { showUtilisation } from "./ipam-show-utilisation.ts";
+import type { Address } from "../../../lib/ip/address.ts";
+import { withDatastore } from "../../access/access.ts";
+import { UsageError } from "../../failure.ts";
+import type { Cli } from "../../io.ts";
+import type { ReportFormat } from "../../output/format.ts";
+import { showAddress } from "./show-address.ts";
+import { showBorrowed as showBorrowedAddresses } from "./show-borrowed.ts";
+import { showConfiguration } from "./show-configuration.ts";
+import { showUtilisation } from "./show-utilisation.ts";
 
 /** Each but `output` asks a question of its own, at most one at a time; without any, how full the pools are. */
 export interface ShowFlags {

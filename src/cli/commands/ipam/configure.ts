@@ -1,14 +1,14 @@
 /** `ipam configure`: the cluster's settings of address management. */
 
-import { SINGLETON_NAME } from "../../api/cluster-information.ts";
-import { API_VERSION } from "../../api/resource.ts";
-import { withDatastore } from "../access/access.ts";
-import { EXIT, UsageError } from "../failure.ts";
-import { type Cli, say } from "../io.ts";
-import { withRetries } from "../resources/compare-and-swap.ts";
-import { NotFound } from "../resources/object-name.ts";
-import { validateObject } from "../resources/validation.ts";
-import { createResource, updateResource } from "../resources/write.ts";
+import { SINGLETON_NAME } from "../../../api/cluster-information.ts";
+import { API_VERSION } from "../../../api/resource.ts";
+import { withDatastore } from "../../access/access.ts";
+import { EXIT, UsageError } from "../../failure.ts";
+import { type Cli, say } from "../../io.ts";
+import { withRetries } from "../../resources/compare-and-swap.ts";
+import { NotFound } from "../../resources/object-name.ts";
+import { validateObject } from "../../resources/validation.ts";
+import { createResource, updateResource } from "../../resources/write.ts";
 
 /** The settings to change, as in `IPAMConfigurationSpec`: at least one. */
 export interface ConfigureFlags {

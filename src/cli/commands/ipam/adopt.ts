@@ -1,22 +1,22 @@
 /** `ipam adopt`: allocates what interfaces on this host have and the datastore does not know, as after a restore. */
 
-import type { AllocationOwner, AttachmentId } from "../../api/ipam-block.ts";
-import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
-import { isNodeName, NODE_NAME } from "../../endpoint/names.ts";
-import { type Adoption, adoptAddress, giveBackAddress } from "../../ipam/admin/adopt.ts";
-import { type Inventory, takeInventory } from "../../ipam/admin/inventory.ts";
-import { isManagedElsewhere } from "../../ipam/admin/managed-elsewhere.ts";
-import { isSameAttachment } from "../../ipam/block.ts";
-import { describeAllocation } from "../../ipam/owner-text.ts";
-import { toAddressText } from "../../lib/ip/address.ts";
-import { quoteValue } from "../../lib/quote.ts";
-import { withDatastore } from "../access/access.ts";
-import { CommandFailed, EXIT, UsageError } from "../failure.ts";
-import type { HostAddress } from "../host-addresses.ts";
-import { type Cli, note, say } from "../io.ts";
+import type { AllocationOwner, AttachmentId } from "../../../api/ipam-block.ts";
+import type { WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
+import { isNodeName, NODE_NAME } from "../../../endpoint/names.ts";
+import { type Adoption, adoptAddress, giveBackAddress } from "../../../ipam/admin/adopt.ts";
+import { type Inventory, takeInventory } from "../../../ipam/admin/inventory.ts";
+import { isManagedElsewhere } from "../../../ipam/admin/managed-elsewhere.ts";
+import { isSameAttachment } from "../../../ipam/block.ts";
+import { describeAllocation } from "../../../ipam/owner-text.ts";
+import { toAddressText } from "../../../lib/ip/address.ts";
+import { quoteValue } from "../../../lib/quote.ts";
+import { withDatastore } from "../../access/access.ts";
+import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
+import type { HostAddress } from "../../host-addresses.ts";
+import { type Cli, note, say } from "../../io.ts";
 import { withDamageNamed } from "./damaged-block.ts";
-import { toTransactPorts } from "./ipam-ports.ts";
+import { toTransactPorts } from "./transact-ports.ts";
 
 /** What the plugin calls the node that this host is. */
 export interface AdoptFlags {

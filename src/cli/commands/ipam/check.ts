@@ -1,15 +1,15 @@
 /** `ipam check`: what contradicts itself between pools, blocks and endpoints. */
 
-import { checkConsistency } from "../../ipam/admin/check.ts";
-import type { ProblemClass } from "../../ipam/admin/problems.ts";
-import { withDatastore } from "../access/access.ts";
-import { EXIT } from "../failure.ts";
-import { toCommandLine } from "../suggested-commands.ts";
-import { type Cli, note, say } from "../io.ts";
-import { toWarningText } from "../output/pool-warning.ts";
-import { toReportText } from "../output/data.ts";
-import type { ReportFormat } from "../output/format.ts";
-import { toTable } from "../output/table.ts";
+import { checkConsistency } from "../../../ipam/admin/check.ts";
+import type { ProblemClass } from "../../../ipam/admin/problems.ts";
+import { withDatastore } from "../../access/access.ts";
+import { EXIT } from "../../failure.ts";
+import { toCommandLine } from "../../suggested-commands.ts";
+import { type Cli, note, say } from "../../io.ts";
+import { toWarningText } from "../../output/pool-warning.ts";
+import { toReportText } from "../../output/data.ts";
+import type { ReportFormat } from "../../output/format.ts";
+import { toTable } from "../../output/table.ts";
 
 /** Without `output` people get a table, and are told what releases leaked addresses. */
 export interface CheckFlags {

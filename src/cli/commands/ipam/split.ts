@@ -1,19 +1,19 @@
 /** `ipam split`: makes several pools of one. */
 
-import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
-import type { Write } from "../../datastore/datastore.ts";
-import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
-import { NotLocked, planSplit } from "../../ipam/admin/split.ts";
-import { IP_POOLS } from "../../ipam/cluster.ts";
-import { type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
-import { toTimeText } from "../../lib/time-text.ts";
-import { withDatastore } from "../access/access.ts";
-import { CommandFailed, EXIT, UsageError } from "../failure.ts";
-import { LOCK } from "../suggested-commands.ts";
-import { type Cli, say } from "../io.ts";
-import { withRetries } from "../resources/compare-and-swap.ts";
-import { guardsFor } from "../resources/write-guards.ts";
+import { CLUSTER_INFORMATION } from "../../../datastore/cluster-state.ts";
+import type { Write } from "../../../datastore/datastore.ts";
+import { cidrOfPool } from "../../../ipam/admin/pool-cidr.ts";
+import { NotLocked, planSplit } from "../../../ipam/admin/split.ts";
+import { IP_POOLS } from "../../../ipam/cluster.ts";
+import { type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { quote } from "../../../lib/quote.ts";
+import { toTimeText } from "../../../lib/time-text.ts";
+import { withDatastore } from "../../access/access.ts";
+import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
+import { LOCK } from "../../suggested-commands.ts";
+import { type Cli, say } from "../../io.ts";
+import { withRetries } from "../../resources/compare-and-swap.ts";
+import { guardsFor } from "../../resources/write-guards.ts";
 
 /** The pool to split: exactly one of its name and its CIDR. */
 export interface SplitFlags {

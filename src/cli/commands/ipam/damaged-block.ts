@@ -1,15 +1,15 @@
 /** Work on one address whose block cannot be read: where the damage is, and what finds out more. */
 
-import { readAllBlocks } from "../../ipam/admin/blocks.ts";
-import { DamageList } from "../../ipam/admin/damage-list.ts";
-import type { Damage, Datastore } from "../../datastore/datastore.ts";
-import { NetplugError } from "../../lib/errors.ts";
-import { type Address, toAddressText } from "../../lib/ip/address.ts";
-import { containsAddress, toPrefixText } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
-import { AdvisedFailure } from "../failure.ts";
-import { toCommandLine } from "../suggested-commands.ts";
-import type { Cli } from "../io.ts";
+import { readAllBlocks } from "../../../ipam/admin/blocks.ts";
+import { DamageList } from "../../../ipam/admin/damage-list.ts";
+import type { Damage, Datastore } from "../../../datastore/datastore.ts";
+import { NetplugError } from "../../../lib/errors.ts";
+import { type Address, toAddressText } from "../../../lib/ip/address.ts";
+import { containsAddress, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { quote } from "../../../lib/quote.ts";
+import { AdvisedFailure } from "../../failure.ts";
+import { toCommandLine } from "../../suggested-commands.ts";
+import type { Cli } from "../../io.ts";
 
 /** @throws {AdvisedFailure} where what is stored about the address makes no sense */
 export async function withDamageNamed<T>(cli: Cli, datastore: Datastore, ip: Address, work: () => Promise<T>): Promise<T> {

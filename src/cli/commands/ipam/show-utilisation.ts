@@ -1,16 +1,16 @@
 /** `ipam show`, and with `--show-blocks`: how full pools and blocks are. */
 
-import type { Datastore } from "../../datastore/datastore.ts";
-import type { UncountedBlock } from "../../ipam/admin/blocks.ts";
-import { readUtilisation, type Utilisation } from "../../ipam/admin/utilisation.ts";
-import { containsPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { EXIT } from "../failure.ts";
-import { toCommandLine } from "../suggested-commands.ts";
-import { type Cli, note } from "../io.ts";
-import { toReportText } from "../output/data.ts";
-import type { ReportFormat } from "../output/format.ts";
-import { toWarningText } from "../output/pool-warning.ts";
-import { toTable } from "../output/table.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
+import type { UncountedBlock } from "../../../ipam/admin/blocks.ts";
+import { readUtilisation, type Utilisation } from "../../../ipam/admin/utilisation.ts";
+import { containsPrefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { EXIT } from "../../failure.ts";
+import { toCommandLine } from "../../suggested-commands.ts";
+import { type Cli, note } from "../../io.ts";
+import { toReportText } from "../../output/data.ts";
+import type { ReportFormat } from "../../output/format.ts";
+import { toWarningText } from "../../output/pool-warning.ts";
+import { toTable } from "../../output/table.ts";
 
 /** Those of `ipam show` that this answer depends on. */
 interface UtilisationFlags {

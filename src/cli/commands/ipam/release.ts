@@ -1,17 +1,17 @@
 /** `ipam release`: takes an address away from whoever has it, or those that a report calls leaked. */
 
-import type { Allocation } from "../../api/ipam-block.ts";
-import { DEFAULT_NAMESPACE } from "../../api/resource.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
-import { releaseAddress } from "../../ipam/admin/owner.ts";
-import { describeAllocation } from "../../ipam/owner-text.ts";
-import { type Address, toAddressText } from "../../lib/ip/address.ts";
-import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { withDatastore } from "../access/access.ts";
-import { CommandFailed, EXIT, UsageError } from "../failure.ts";
-import { type Cli, note, say } from "../io.ts";
+import type { Allocation } from "../../../api/ipam-block.ts";
+import { DEFAULT_NAMESPACE } from "../../../api/resource.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
+import { releaseAddress } from "../../../ipam/admin/owner.ts";
+import { describeAllocation } from "../../../ipam/owner-text.ts";
+import { type Address, toAddressText } from "../../../lib/ip/address.ts";
+import { toHostPrefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { withDatastore } from "../../access/access.ts";
+import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
+import { type Cli, note, say } from "../../io.ts";
 import { withDamageNamed } from "./damaged-block.ts";
-import { toTransactPorts } from "./ipam-ports.ts";
+import { toTransactPorts } from "./transact-ports.ts";
 
 /** What to release: one address, or those that a report of `ipam check -o json` calls leaked. */
 export interface ReleaseFlags {
@@ -23,8 +23,7 @@ export interface ReleaseFlags {
 /** @returns the exit status @throws {UsageError} unless exactly one of the two flags is given */
 export async function ipamRelease(cli: Cli, { ip, fromReport }: ReleaseFlags): Promise<number> {
   if (ip !== undefined && fromReport === undefined) return await releaseOne(cli, ip);
-  if (ip === undefined && fromReport !== undefined)
-    return await (await import("./ipam-release-report.ts")).ipamReleaseReport(cli, fromReport);
+  if (ip === undefined && fromReport !== undefined) return await (await import("./release-report.ts")).ipamReleaseReport(cli, fromReport);
   throw new UsageError("choose what to release: want one of --ip, --from-report");
 }
 

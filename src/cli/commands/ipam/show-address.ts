@@ -1,23 +1,23 @@
 /** `ipam show --ip`: who has an address, and what is around it. */
 
-import type { IPPoolSpec } from "../../api/ip-pool.ts";
-import type { Allocation } from "../../api/ipam-block.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
-import { type AddressState, findOwner } from "../../ipam/admin/owner.ts";
-import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
-import { IP_POOLS, IP_RESERVATIONS } from "../../ipam/cluster.ts";
-import { describeAllocation } from "../../ipam/owner-text.ts";
-import { toTimeText } from "../../lib/time-text.ts";
-import { toReservedSet } from "../../ipam/reservations.ts";
-import { type Address, toAddressText } from "../../lib/ip/address.ts";
-import { containsAddress, toPrefixText } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
-import { EXIT } from "../failure.ts";
-import { type Cli, say } from "../io.ts";
-import { toReportText } from "../output/data.ts";
-import type { ReportFormat } from "../output/format.ts";
+import type { IPPoolSpec } from "../../../api/ip-pool.ts";
+import type { Allocation } from "../../../api/ipam-block.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
+import { type AddressState, findOwner } from "../../../ipam/admin/owner.ts";
+import { cidrOfPool } from "../../../ipam/admin/pool-cidr.ts";
+import { IP_POOLS, IP_RESERVATIONS } from "../../../ipam/cluster.ts";
+import { describeAllocation } from "../../../ipam/owner-text.ts";
+import { toTimeText } from "../../../lib/time-text.ts";
+import { toReservedSet } from "../../../ipam/reservations.ts";
+import { type Address, toAddressText } from "../../../lib/ip/address.ts";
+import { containsAddress, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { quote } from "../../../lib/quote.ts";
+import { EXIT } from "../../failure.ts";
+import { type Cli, say } from "../../io.ts";
+import { toReportText } from "../../output/data.ts";
+import type { ReportFormat } from "../../output/format.ts";
 import { withDamageNamed } from "./damaged-block.ts";
-import { toTransactPorts } from "./ipam-ports.ts";
+import { toTransactPorts } from "./transact-ports.ts";
 
 /** Prints who has the address, the pools and reservations that it lies in, and its block. */
 export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, output: ReportFormat | undefined): Promise<number> {

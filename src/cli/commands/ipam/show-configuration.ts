@@ -1,13 +1,13 @@
 /** `ipam show --show-configuration`: the settings of address management. */
 
-import { DEFAULT_MAX_BLOCKS_PER_HOST, withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
-import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
-import { EXIT } from "../failure.ts";
-import type { Cli } from "../io.ts";
-import { toReportText } from "../output/data.ts";
-import type { ReportFormat } from "../output/format.ts";
-import { toTable } from "../output/table.ts";
+import { DEFAULT_MAX_BLOCKS_PER_HOST, withIPAMConfigurationDefaults } from "../../../api/ipam-configuration.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
+import { IPAM_CONFIGURATION } from "../../../ipam/cluster.ts";
+import { EXIT } from "../../failure.ts";
+import type { Cli } from "../../io.ts";
+import { toReportText } from "../../output/data.ts";
+import type { ReportFormat } from "../../output/format.ts";
+import { toTable } from "../../output/table.ts";
 
 /** Prints every setting, defaults included. */
 export async function showConfiguration(cli: Cli, datastore: Datastore, output: ReportFormat | undefined): Promise<number> {
