@@ -4,8 +4,8 @@ import type { DatastoreConfig, KubernetesConfig } from "../datastore/config/data
 import type { Datastore } from "../datastore/datastore.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock, Files, Random } from "../lib/ports.ts";
-import type { HostAddress } from "./host-addresses.ts";
-import type { LogText } from "./log-lines.ts";
+import type { HostAddress } from "./host/host-addresses.ts";
+import type { LogText } from "./host/log-lines.ts";
 
 /** One of the two streams that are written. */
 export interface Output {

@@ -9,10 +9,10 @@ import { linuxFiles } from "../linux/files.ts";
 import type { Processes } from "../lib/ports.ts";
 import { endProcesses, linuxProcesses } from "../linux/processes.ts";
 import { wasClosed } from "../linux/standard-streams.ts";
-import { EXIT } from "./failure.ts";
 import { bufferOutput, closedOutput } from "./buffered-output.ts";
+import { EXIT } from "./failure.ts";
+import type { LogText } from "./host/log-lines.ts";
 import type { CliIo } from "./io.ts";
-import type { LogText } from "./log-lines.ts";
 import { runCli } from "./main.ts";
 
 /**
@@ -36,8 +36,8 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
     readInput,
     makeUuid: () => crypto.randomUUID(),
     readHostAddresses: async (onUnread) => {
-      const { readHostAddresses } = await import("./host-addresses.ts");
-      const { readCachedAddresses } = await import("./cached-addresses.ts");
+      const { readHostAddresses } = await import("./host/host-addresses.ts");
+      const { readCachedAddresses } = await import("./host/cached-addresses.ts");
       return [...readHostAddresses(), ...readCachedAddresses(linuxFiles, onUnread)];
     },
     openDatastore: (config) => openDatastore(config, { ...ports, kubernetes }),

@@ -5,7 +5,7 @@
 import { describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { HostAddress } from "../../src/cli/host-addresses.ts";
+import type { HostAddress } from "../../src/cli/host/host-addresses.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { poolYaml } from "../support/cli/documents.ts";

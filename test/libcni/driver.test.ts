@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { readCachedAddresses } from "../../src/cli/cached-addresses.ts";
-import type { HostAddress } from "../../src/cli/host-addresses.ts";
+import { readCachedAddresses } from "../../src/cli/host/cached-addresses.ts";
+import type { HostAddress } from "../../src/cli/host/host-addresses.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import { CNI_VERSIONS, cniPluginsFolder, distFolder } from "../support/cni.ts";

@@ -1,13 +1,13 @@
 /** `ledger`: reads back where the time of each ADD and DEL went. */
 
 import type { LedgerEntry } from "../../lib/log/ledger-entry.ts";
-import { readLedger } from "../../lib/log/read-ledger.ts";
 import { rotatedFiles } from "../../lib/log/log-file.ts";
+import { readLedger } from "../../lib/log/read-ledger.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
+import { linesFromEnd } from "../host/log-lines.ts";
 import { type Cli, note } from "../io.ts";
-import { linesFromEnd } from "../log-lines.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { toEntryTable, toSummaryTable } from "../output/ledger-tables.ts";

@@ -1,7 +1,7 @@
 /** For tests of netplugctl: one real command in the test's process, with streams that are kept. */
 
 import { DEFAULT_CONFIG_FILE } from "../../../src/cli/access/config-file.ts";
-import { type HostAddress, readHostAddresses } from "../../../src/cli/host-addresses.ts";
+import { type HostAddress, readHostAddresses } from "../../../src/cli/host/host-addresses.ts";
 import type { CliIo } from "../../../src/cli/io.ts";
 import { runCli } from "../../../src/cli/main.ts";
 import { openLog, readInput } from "../../../src/cli/program.ts";

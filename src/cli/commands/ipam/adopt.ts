@@ -13,7 +13,7 @@ import { toAddressText } from "../../../lib/ip/address.ts";
 import { quoteValue } from "../../../lib/quote.ts";
 import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
-import type { HostAddress } from "../../host-addresses.ts";
+import type { HostAddress } from "../../host/host-addresses.ts";
 import { type Cli, note, say } from "../../io.ts";
 import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./transact-ports.ts";

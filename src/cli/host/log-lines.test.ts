@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { testSeed } from "../../test/support/seed.ts";
+import { testSeed } from "../../../test/support/seed.ts";
 import { linesFromEnd, type LogText } from "./log-lines.ts";
 
 const seed = testSeed();

@@ -10,15 +10,15 @@
  * @see `cachedInfo` in libcni/api.go; the namespace is there from libcni 1.2 on
  */
 
-import { NetplugError } from "../lib/errors.ts";
-import { type Address, equalAddresses, toAddressText, tryParseAddress } from "../lib/ip/address.ts";
-import { isJsonObject, isText, JsonError, type JsonObject, parseJson, tryParseJson } from "../lib/json.ts";
-import type { Files } from "../lib/ports.ts";
-import { quote } from "../lib/quote.ts";
-import { listAddresses, toLinkAddress } from "../linux/netlink/address.ts";
-import { listLinks, toLink } from "../linux/netlink/link.ts";
-import { NetlinkSocket } from "../linux/netlink/socket.ts";
-import { inNetns, openNetns } from "../linux/netns.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { type Address, equalAddresses, toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
+import { isJsonObject, isText, JsonError, type JsonObject, parseJson, tryParseJson } from "../../lib/json.ts";
+import type { Files } from "../../lib/ports.ts";
+import { quote } from "../../lib/quote.ts";
+import { listAddresses, toLinkAddress } from "../../linux/netlink/address.ts";
+import { listLinks, toLink } from "../../linux/netlink/link.ts";
+import { NetlinkSocket } from "../../linux/netlink/socket.ts";
+import { inNetns, openNetns } from "../../linux/netns.ts";
 import type { HostAddress } from "./host-addresses.ts";
 
 /** Where containerd and CRI-O have it. */

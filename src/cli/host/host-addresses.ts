@@ -1,12 +1,12 @@
 /** What the kernel of this host shows of addresses in use. */
 
-import type { AttachmentId } from "../api/ipam-block.ts";
-import { parseAlias } from "../endpoint/names.ts";
-import type { Address } from "../lib/ip/address.ts";
-import { WIDTH } from "../lib/ip/address.ts";
-import { listLinks, toLink } from "../linux/netlink/link.ts";
-import { listRoutes, RTPROT_NETPLUG, toRoute } from "../linux/netlink/route.ts";
-import { NetlinkSocket } from "../linux/netlink/socket.ts";
+import type { AttachmentId } from "../../api/ipam-block.ts";
+import { parseAlias } from "../../endpoint/names.ts";
+import type { Address } from "../../lib/ip/address.ts";
+import { WIDTH } from "../../lib/ip/address.ts";
+import { listLinks, toLink } from "../../linux/netlink/link.ts";
+import { listRoutes, RTPROT_NETPLUG, toRoute } from "../../linux/netlink/route.ts";
+import { NetlinkSocket } from "../../linux/netlink/socket.ts";
 
 /** An address that a container has, or may have. */
 export interface HostAddress {
