@@ -18,11 +18,11 @@
  */
 
 import { NetplugError } from "../../../lib/errors.ts";
-import { type Prefix, toPrefixText, tryParsePrefix } from "../../../lib/ip/prefix.ts";
-import { isJsonObject, tryParseJson } from "../../../lib/json.ts";
+import { type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
 import type { Clock, Files } from "../../../lib/ports.ts";
 import { quote } from "../../../lib/quote.ts";
 import type { HintPlace } from "../../config/datastore-config.ts";
+import { type Hint, parseHint, toHintText, toTrusted, type TrustedBlocks } from "./hint-content.ts";
 
 /** What keeping the file touches of the outside world. */
 export interface HintPorts {
@@ -32,23 +32,10 @@ export interface HintPorts {
   readonly takeLock?: ((path: string, waitMs: number) => Promise<Disposable | undefined>) | undefined;
 }
 
-/** What the file holds. */
-interface Hint {
-  readonly node: string;
-  /** UID of the cluster's information: another cluster may have had a node of this name. */
-  readonly cluster: string;
-  /** False: blocks were added to a hint that may lack others. */
-  readonly isComplete: boolean;
-  /** When all blocks were last listed: seconds since 1970. */
-  readonly listedAt: number;
-  /** By CIDR: the second in which a process was about to claim the block; 0: a list had it. */
-  readonly blocks: ReadonlyMap<string, number>;
-}
-
 /** The hint as a read finds it, before it asks for anything. */
 export interface FoundHint {
-  /** All blocks in which the node may have something, and in which cluster; undefined when nothing surely complete is known. */
-  readonly trusted: { readonly cluster: string; readonly blocks: readonly Prefix[] } | undefined;
+  /** Undefined when nothing surely complete is known. */
+  readonly trusted: TrustedBlocks | undefined;
   /** What the file says, trusted or not. */
   readonly hint: Hint | undefined;
   /** Seconds since 1970. */
@@ -62,9 +49,6 @@ export interface HintedClaim {
   /** Seconds since 1970. */
   readonly hintedAt: number;
 }
-
-/** Seconds after which all blocks are listed again, to repair whatever these rules do not cover. */
-const LIFETIME_S = 3_600;
 
 /** How long after a block was named it may still be about to be claimed: twice the time that an ADD has, in seconds. */
 const CLAIM_S = 120;
@@ -80,9 +64,6 @@ const FILE_MODE = 0o600;
 
 /** A hint that says nothing. Not empty, because an empty file can be written even to a full disk. */
 const NO_HINT = "{}";
-
-/** No node has more blocks; a file that names more is not trusted. */
-const MAX_BLOCKS = 1_024;
 
 /** The file of one node, shared by its processes. */
 export class BlockHints {
@@ -221,7 +202,7 @@ export class BlockHints {
   #store({ blocks, ...rest }: Hint): void {
     const all = new Map(blocks);
     for (const cidr of this.#unwritten) all.set(cidr, this.#now());
-    this.#write(JSON.stringify({ ...rest, blocks: Object.fromEntries(all) }));
+    this.#write(toHintText({ ...rest, blocks: all }));
     this.#unwritten.clear();
   }
 
@@ -231,38 +212,7 @@ export class BlockHints {
   }
 }
 
-function toTrusted(hint: Hint | undefined, now: number): FoundHint["trusted"] {
-  if (hint === undefined || !isTrusted(hint, now)) return undefined;
-  const blocks: Prefix[] = [];
-  for (const text of hint.blocks.keys()) {
-    const cidr = tryParsePrefix(text);
-    if (cidr === undefined) return undefined;
-    blocks.push(cidr);
-  }
-  return { cluster: hint.cluster, blocks };
-}
-
-function isTrusted({ isComplete, listedAt, blocks }: Hint, now: number): boolean {
-  return isComplete && listedAt <= now && now - listedAt < LIFETIME_S && blocks.size <= MAX_BLOCKS;
-}
-
 /** A time in the future counts as recent: clocks can be set. */
 function isRecent(hintedAt: number, now: number): boolean {
   return now - hintedAt < CLAIM_S;
-}
-
-/** @returns undefined for anything that we do not write */
-function parseHint(text: string | undefined): Hint | undefined {
-  const hint = tryParseJson(text);
-  if (!isJsonObject(hint)) return undefined;
-  const { node, cluster, isComplete, listedAt, blocks } = hint;
-  if (typeof node !== "string" || typeof cluster !== "string" || typeof isComplete !== "boolean" || typeof listedAt !== "number")
-    return undefined;
-  if (!isJsonObject(blocks)) return undefined;
-  const entries = new Map<string, number>();
-  for (const [cidr, hintedAt] of Object.entries(blocks)) {
-    if (typeof hintedAt !== "number") return undefined;
-    entries.set(cidr, hintedAt);
-  }
-  return { node, cluster, isComplete, listedAt, blocks: entries };
 }
