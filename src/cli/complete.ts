@@ -6,7 +6,7 @@ import { withDatastore } from "./access/access.ts";
 import { buildCli } from "./app.ts";
 import type { CliContext } from "./context.ts";
 import type { Cli } from "./io.ts";
-import { defaultNamespaceOf } from "./namespace.ts";
+import { defaultNamespaceOf } from "./access/default-namespace.ts";
 import { parseCommandLine, VALUE_FLAGS } from "./arguments/command-line.ts";
 import { findKind, proposeKinds } from "./arguments/kind-names.ts";
 

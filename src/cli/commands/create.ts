@@ -7,14 +7,14 @@ import { refOf } from "../../datastore/resource-ref.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { VERSION } from "../../lib/version.ts";
 import { withDatastore } from "../access/access.ts";
+import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import type { DocumentFlags } from "../flags.ts";
 import { type Cli, note, say } from "../io.ts";
-import { defaultNamespaceOf } from "../namespace.ts";
 import { readDocuments } from "../resources/documents.ts";
+import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fields.ts";
 import { KnownPools } from "../resources/known-pools.ts";
 import { toPathName, toTitle } from "../resources/object-name.ts";
-import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fields.ts";
 import { checkDocuments, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
 import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
 

@@ -4,9 +4,10 @@ import { type KindInfo, KINDS } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
+import { defaultNamespaceOf } from "../access/default-namespace.ts";
+import type { LabelSelector } from "../arguments/label-selector.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
-import { defaultNamespaceOf } from "../namespace.ts";
 import { toReportText } from "../output/data.ts";
 import type { Format } from "../output/format.ts";
 import { printResources } from "../output/print-resources.ts";
@@ -15,7 +16,6 @@ import { findResources } from "../resources/find-resources.ts";
 import { checkNamespace, isWritable, type Named, parseNames } from "../resources/name-arguments.ts";
 import { toListing } from "../resources/object-name.ts";
 import { requireValid } from "../resources/validation.ts";
-import type { LabelSelector } from "../arguments/label-selector.ts";
 
 /** Where to look and how to print. `namespace` and `allNamespaces` exclude each other; without `output` people get a table. */
 export interface GetFlags {

@@ -3,9 +3,9 @@
 import type { ResourceRef } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
+import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
-import { defaultNamespaceOf } from "../namespace.ts";
 import { parseOneName, toRef } from "../resources/name-arguments.ts";
 import { toPathName, toTitle } from "../resources/object-name.ts";
 import { validateObject } from "../resources/validation.ts";
