@@ -9,9 +9,9 @@ import type { HostAddress } from "../../src/cli/host/host-addresses.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
+import { allocateFor } from "../support/cli/container-addresses.ts";
 import { endpointYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
-import { allocateFor } from "../support/container-addresses.ts";
 import { FaultyDatastore } from "../support/faulty-datastore.ts";
 
 const world = shareEtcdCliWorld();

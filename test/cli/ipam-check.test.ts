@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import { blocksShown } from "../support/blocks-shown.ts";
+import { blocksShown } from "../support/cli/blocks-shown.ts";
 import { endpointName, endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { type IpamReport, readIpamProblems, readIpamReport } from "../support/cli/ipam-report.ts";
-import { allocateFor, releaseOf } from "../support/container-addresses.ts";
+import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { changedAfter } from "../support/faulty-datastore.ts";
 import { NETWORK } from "../support/ipam.ts";
 import { releaseStale } from "../support/ipam-operations.ts";

@@ -4,11 +4,11 @@ import { beforeEach, expect, test } from "bun:test";
 import { API_VERSION } from "../../src/api/resource.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
+import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { endpointName, poolYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import type { CliResult } from "../support/cli/in-process.ts";
 import { readIpamReport } from "../support/cli/ipam-report.ts";
-import { allocateFor, releaseOf } from "../support/container-addresses.ts";
 import { changedAfter, changedBefore, FaultyDatastore } from "../support/faulty-datastore.ts";
 import { systemPorts } from "../support/system-ports.ts";
 

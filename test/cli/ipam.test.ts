@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { prefixOf, toPrefixText } from "../../src/lib/ip/prefix.ts";
+import { type AllocationOptions, allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { endpointName, endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
-import { type AllocationOptions, allocateFor, releaseOf } from "../support/container-addresses.ts";
 import { NETWORK } from "../support/ipam.ts";
 
 const world = shareEtcdCliWorld();

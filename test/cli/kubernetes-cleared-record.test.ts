@@ -4,7 +4,7 @@ import { beforeEach, expect } from "bun:test";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
 import { giveAddress, runWithRecord } from "../support/cli/pod-addresses.ts";
-import { allocateFor, releaseOf } from "../support/container-addresses.ts";
+import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { createNamespace, createNode, createPod } from "../support/kubernetes.ts";
 
 const [test, world] = shareKubernetesCliWorld(async (world) => {

@@ -1,15 +1,15 @@
 /** `ipam` on a real API server: blocks against pods, as kubectl makes and damages them. */
 
 import { beforeEach, describe, expect } from "bun:test";
-import { blocksShown } from "../support/blocks-shown.ts";
+import { blocksShown } from "../support/cli/blocks-shown.ts";
+import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { poolYaml } from "../support/cli/documents.ts";
-import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
+import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { giveAddress, type Given, runWithRecord } from "../support/cli/pod-addresses.ts";
-import { allocateFor, releaseOf } from "../support/container-addresses.ts";
 import { failureOf } from "../support/failure-of.ts";
-import { NETWORK } from "../support/ipam.ts";
 import { releaseStale } from "../support/ipam-operations.ts";
+import { NETWORK } from "../support/ipam.ts";
 import { createNamespace, createNode, createPod, deletePod } from "../support/kubernetes.ts";
 import { systemPorts } from "../support/system-ports.ts";
 

@@ -8,12 +8,12 @@ import { join } from "node:path";
 import type { HostAddress } from "../../src/cli/host/host-addresses.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
+import { allocateFor } from "../support/cli/container-addresses.ts";
 import { poolYaml } from "../support/cli/documents.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
-import { allocateFor } from "../support/container-addresses.ts";
+import { deleteCrds } from "../support/delete-crds.ts";
 import { createNode, createPod, type PodTemplate } from "../support/kubernetes.ts";
 import { untilAllowed, untilDenied } from "../support/rights.ts";
-import { deleteCrds } from "../support/delete-crds.ts";
 
 interface Role {
   readonly kind: string;

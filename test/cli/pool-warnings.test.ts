@@ -1,9 +1,9 @@
 /** Pools that give no address: `ipam check` and `ipam show` warn of them, but for those that somebody has disabled, which `ipam show` marks. */
 
 import { beforeEach, expect, test } from "bun:test";
+import { allocateFor } from "../support/cli/container-addresses.ts";
 import { endpointName } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
-import { allocateFor } from "../support/container-addresses.ts";
 
 const world = shareEtcdCliWorld();
 beforeEach(() => world.reset());

@@ -2,9 +2,9 @@
 
 import { beforeEach, expect, test } from "bun:test";
 import type { Datastore, Query, Write } from "../../src/datastore/datastore.ts";
+import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
-import { allocateFor, releaseOf } from "../support/container-addresses.ts";
 import { changedAfter, changedBefore } from "../support/faulty-datastore.ts";
 
 const world = shareEtcdCliWorld();

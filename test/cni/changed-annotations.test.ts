@@ -4,11 +4,11 @@
  */
 
 import { beforeEach, describe, expect } from "bun:test";
-import { AttachedPod } from "../support/attached-pod.ts";
 import { createPod } from "../support/kubernetes.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { startPodWorld } from "../support/pod-world.ts";
+import { AttachedPod } from "./support/attached-pod.ts";
 
 type Annotations = Readonly<Record<string, string>>;
 

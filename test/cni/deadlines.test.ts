@@ -10,12 +10,12 @@ import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import { hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
+import { hostInterfaceName } from "../support/cni.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
-import { callInProcess } from "../support/in-process-call.ts";
 import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { callInProcess } from "./support/in-process-call.ts";
 
 const CONTAINER = `late${process.pid}`;
 let world: IpamWorld;

@@ -4,8 +4,8 @@
  */
 
 import { beforeEach, describe, expect, test as always } from "bun:test";
-import type { Host } from "../../src/cni/host.ts";
 import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
+import type { Host } from "../../src/cni/host.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import { initialise } from "../../src/datastore/initialise.ts";
 import { KubeClient } from "../../src/kube/client.ts";
@@ -13,16 +13,16 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { parsePrefix, type Prefix } from "../../src/lib/ip/prefix.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { collection } from "../crds/definitions.ts";
-import { fastClock } from "../support/fast-clock.ts";
-import type { Fate } from "../support/fault-proxy.ts";
 import { KubernetesWorld } from "../datastore/kubernetes-world.ts";
 import { openEtcd } from "../datastore/open-etcd.ts";
 import { commit } from "../datastore/steps.ts";
-import { createNode, createPod, podsIn } from "../support/kubernetes.ts";
 import { startEtcd } from "../support/etcd.ts";
-import { EmptyNode, fillBlocks, NODE, ownersIn, type StaleAttachment } from "../support/many-attachments.ts";
+import { fastClock } from "../support/fast-clock.ts";
+import type { Fate } from "../support/fault-proxy.ts";
+import { createNode, createPod, podsIn } from "../support/kubernetes.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { readPodRecords } from "../support/pod-records.ts";
+import { EmptyNode, fillBlocks, NODE, ownersIn, type StaleAttachment } from "./support/many-attachments.ts";
 
 const PODS = podsIn("default");
 const PREFIX = "cni.netplug.io/";

@@ -8,7 +8,7 @@ import { createPod, deletePod, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { readPodRecords } from "../support/pod-records.ts";
-import { startProxiedNode } from "../support/proxied-node.ts";
+import { startProxiedNode } from "./support/proxied-node.ts";
 
 const POD = { namespace: "default", name: "victim" } as const;
 const BLOCKS = "/apis/netplug.io/v3/ipamblocks";

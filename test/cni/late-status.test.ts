@@ -14,7 +14,7 @@ import { createPod, type TestPod } from "../support/kubernetes.ts";
 import { TestNetns } from "../support/netns.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { annotationsOf } from "../support/pod-records.ts";
-import { startProxiedNode } from "../support/proxied-node.ts";
+import { startProxiedNode } from "./support/proxied-node.ts";
 
 const [test, { api, node, proxy }] = onApiServer(() => startProxiedNode(["10.65.0.0/24"]));
 

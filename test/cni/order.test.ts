@@ -14,13 +14,13 @@ import { toAddressText } from "../../src/lib/ip/address.ts";
 import { addressAt } from "../../src/lib/ip/prefix.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import type { Outcome, RouteSocket } from "../../src/linux/netlink/socket.ts";
-import type { CniJson } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
+import type { CniJson } from "../support/cni.ts";
 import { changedBefore, Death, FaultyDatastore } from "../support/faulty-datastore.ts";
 import type { IpamWorld } from "../support/ipam.ts";
 import type { TestNetns } from "../support/netns.ts";
-import { OwnAttachment } from "../support/own-attachment.ts";
 import { silentLog } from "../support/silent-log.ts";
+import { OwnAttachment } from "./support/own-attachment.ts";
 
 const OWN: Json = { ipam: { type: "netplug-ipam" } };
 const DELEGATE: Json = { ipam: { type: "a-delegate" } };

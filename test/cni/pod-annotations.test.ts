@@ -3,15 +3,15 @@
  */
 
 import { beforeEach, describe, expect } from "bun:test";
-import { AttachedPod } from "../support/attached-pod.ts";
-import { type CniJson, hostInterfaceName } from "../support/cni.ts";
-import { shownValue } from "../support/shown-value.ts";
 import type { Json } from "../support/cni-call.ts";
+import { type CniJson, hostInterfaceName } from "../support/cni.ts";
 import { createNamespace, createPod, type PodTemplate, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { startPodWorld } from "../support/pod-world.ts";
+import { shownValue } from "../support/shown-value.ts";
+import { AttachedPod } from "./support/attached-pod.ts";
 
 const [test, world] = onApiServer(
   () => startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] }),

@@ -9,7 +9,7 @@ import type { CniJson } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import type { IpamWorld } from "../support/ipam.ts";
 import type { TestNetns } from "../support/netns.ts";
-import { OwnAttachment } from "../support/own-attachment.ts";
+import { OwnAttachment } from "./support/own-attachment.ts";
 
 const DELEGATE: Json = { ipam: { type: "a-delegate" } };
 const OWN: Json = { ipam: { type: "netplug-ipam" } };

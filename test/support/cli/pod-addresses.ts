@@ -1,7 +1,7 @@
 /** Addresses of pods in the namespace `prod`, as ADDs leave them on a real API server. */
 
 import type { KubernetesCliWorld } from "./kubernetes-cli-world.ts";
-import { allocateFor } from "../container-addresses.ts";
+import { allocateFor } from "./container-addresses.ts";
 import { createPod } from "../kubernetes.ts";
 
 type World = Pick<KubernetesCliWorld, "api" | "datastore">;

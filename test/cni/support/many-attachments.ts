@@ -3,18 +3,18 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Block } from "../../src/api/ipam-block.ts";
-import type { Host } from "../../src/cni/host.ts";
-import { linuxKernel } from "../../src/cni/link/kernel.ts";
-import { realHost } from "../../src/cni/real-host.ts";
-import type { Datastore } from "../../src/datastore/datastore.ts";
-import { joinEndpointName } from "../../src/api/endpoint-names.ts";
-import { toAddressText } from "../../src/lib/ip/address.ts";
-import { addressAt, type Prefix, sizeOf } from "../../src/lib/ip/prefix.ts";
-import { openNetns } from "../../src/linux/netns.ts";
-import type { Json } from "./cni-call.ts";
+import { joinEndpointName } from "../../../src/api/endpoint-names.ts";
+import type { Block } from "../../../src/api/ipam-block.ts";
+import type { Host } from "../../../src/cni/host.ts";
+import { linuxKernel } from "../../../src/cni/link/kernel.ts";
+import { realHost } from "../../../src/cni/real-host.ts";
+import type { Datastore } from "../../../src/datastore/datastore.ts";
+import { toAddressText } from "../../../src/lib/ip/address.ts";
+import { addressAt, type Prefix, sizeOf } from "../../../src/lib/ip/prefix.ts";
+import { openNetns } from "../../../src/linux/netns.ts";
+import type { Json } from "../../support/cni-call.ts";
+import { TestNetns } from "../../support/netns.ts";
 import { callInProcess } from "./in-process-call.ts";
-import { TestNetns } from "./netns.ts";
 
 /** The node of all of them, and their network. */
 export const NODE = "n1";

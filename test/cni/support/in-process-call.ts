@@ -1,12 +1,12 @@
 /** For tests: a call of a plugin in the test's process. */
 
-import type { PluginName } from "../../src/cni/call.ts";
-import type { Host } from "../../src/cni/host.ts";
-import { runPlugin } from "../../src/cni/plugin.ts";
-import { realHost } from "../../src/cni/real-host.ts";
-import type { CniJson } from "./cni.ts";
-import type { Json } from "./cni-call.ts";
-import { silentLog } from "./silent-log.ts";
+import type { PluginName } from "../../../src/cni/call.ts";
+import type { Host } from "../../../src/cni/host.ts";
+import { runPlugin } from "../../../src/cni/plugin.ts";
+import { realHost } from "../../../src/cni/real-host.ts";
+import type { CniJson } from "../../support/cni.ts";
+import type { Json } from "../../support/cni-call.ts";
+import { silentLog } from "../../support/silent-log.ts";
 
 export interface InProcessReply {
   readonly status: number;

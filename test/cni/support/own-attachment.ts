@@ -6,14 +6,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { PluginName } from "../../src/cni/call.ts";
-import type { Host } from "../../src/cni/host.ts";
-import { linuxFiles } from "../../src/linux/files.ts";
-import type { CniJson } from "./cni.ts";
-import type { Json } from "./cni-call.ts";
+import type { PluginName } from "../../../src/cni/call.ts";
+import type { Host } from "../../../src/cni/host.ts";
+import { linuxFiles } from "../../../src/linux/files.ts";
+import type { Json } from "../../support/cni-call.ts";
+import type { CniJson } from "../../support/cni.ts";
+import { createIpamWorld, type IpamWorld, NETWORK } from "../../support/ipam.ts";
+import { TestNetns } from "../../support/netns.ts";
 import { callInProcess } from "./in-process-call.ts";
-import { createIpamWorld, type IpamWorld, NETWORK } from "./ipam.ts";
-import { TestNetns } from "./netns.ts";
 
 let count = 0;
 

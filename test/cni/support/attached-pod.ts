@@ -1,10 +1,10 @@
 /** For tests: a pod with its interface, from ADD to DEL. */
 
-import type { CniJson, CniReply } from "./cni.ts";
-import type { AttachmentCall, Json } from "./cni-call.ts";
-import type { TestPod } from "./kubernetes.ts";
-import { TestNetns } from "./netns.ts";
-import type { PodWorld } from "./pod-world.ts";
+import type { CniJson, CniReply } from "../../support/cni.ts";
+import type { AttachmentCall, Json } from "../../support/cni-call.ts";
+import type { TestPod } from "../../support/kubernetes.ts";
+import { TestNetns } from "../../support/netns.ts";
+import type { PodWorld } from "../../support/pod-world.ts";
 
 export class AttachedPod implements AsyncDisposable {
   readonly pod: TestPod;
