@@ -13,7 +13,7 @@ import { NetplugError } from "../../src/lib/errors.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { addressAt } from "../../src/lib/ip/prefix.ts";
 import type { Clock } from "../../src/lib/ports.ts";
-import type { Outcome, RouteSocket } from "../../src/linux/netlink/socket.ts";
+import type { Outcome, RouteSocket } from "../../src/linux/netlink/route-socket.ts";
 import type { Json } from "../support/cni-call.ts";
 import type { CniJson } from "../support/cni.ts";
 import { changedBefore, Death, FaultyDatastore } from "../support/faulty-datastore.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import type { Datastore, Write } from "../../src/datastore/datastore.ts";
-import type { RouteSocket } from "../../src/linux/netlink/socket.ts";
+import type { RouteSocket } from "../../src/linux/netlink/route-socket.ts";
 import { failEachStepOfAdd, failEachStepOfRemoval } from "./support/fail-runs.ts";
 import { type Flow, HOST_LOCAL, NETPLUG, OTHER_MAIN } from "./support/flows.ts";
 import { shareEtcd } from "./support/shared.ts";

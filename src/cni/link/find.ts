@@ -5,7 +5,7 @@ import { quote } from "../../lib/quote.ts";
 import { EEXIST, ENODEV } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
 import { type Ifindex, getLink, type Link, listLinks, toLink } from "../../linux/netlink/link.ts";
-import type { RouteSocket } from "../../linux/netlink/socket.ts";
+import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 import { parseAlias } from "../../endpoint/names.ts";
 import type { LinkNames } from "../../endpoint/pod-link.ts";
 import type { LinkSockets } from "./sockets.ts";

@@ -6,7 +6,7 @@ import { baseOf, toPrefixText } from "../../lib/ip/prefix.ts";
 import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
 import type { Route } from "../../linux/netlink/route.ts";
-import type { RouteSocket } from "../../linux/netlink/socket.ts";
+import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 import { findLink } from "./find.ts";
 
 /** What such an address is refused with, unless it is the kernel that refuses a route to it. */

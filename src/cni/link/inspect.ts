@@ -8,7 +8,7 @@ import { listAddresses, toLinkAddress } from "../../linux/netlink/address.ts";
 import type { Link } from "../../linux/netlink/link.ts";
 import { listNeighbours, toNeighbour } from "../../linux/netlink/neighbour.ts";
 import { getRoute, listRoutes, type Route, RTPROT_NETPLUG, toRoute, toRoutes } from "../../linux/netlink/route.ts";
-import type { RouteSocket } from "../../linux/netlink/socket.ts";
+import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 import { familiesOf, gatewayRoutesOf, HOST_MAC, type LinkNames, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 import { findLink, isPair } from "./find.ts";
 import type { LinkSockets } from "./sockets.ts";

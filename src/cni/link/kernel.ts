@@ -1,7 +1,8 @@
 /** What a link needs from the kernel: the seam at which tests make each step fail. */
 
 import { tryLock } from "../../linux/flock.ts";
-import { NetlinkSocket, type RouteSocket } from "../../linux/netlink/socket.ts";
+import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
+import { NetlinkSocket } from "../../linux/netlink/socket.ts";
 import { inNetns, isNamed, isOwnNetns, type Netns, openNetns } from "../../linux/netns.ts";
 import { type SysctlWrite, writeSysctl } from "../../linux/sysctl.ts";
 

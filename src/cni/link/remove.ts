@@ -2,7 +2,7 @@
 
 import { ENODEV } from "../../linux/errno.ts";
 import { deleteLink, type Link } from "../../linux/netlink/link.ts";
-import type { RouteSocket } from "../../linux/netlink/socket.ts";
+import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 import type { Netns } from "../../linux/netns.ts";
 import { parseAlias } from "../../endpoint/names.ts";
 import type { LinkNames } from "../../endpoint/pod-link.ts";

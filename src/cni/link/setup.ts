@@ -11,7 +11,8 @@ import { createVeth, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac,
 import type { NetlinkMessage } from "../../linux/netlink/codec.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { getRoute, listRoutes, toRoute } from "../../linux/netlink/route.ts";
-import { execute, type RouteSocket } from "../../linux/netlink/socket.ts";
+import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
+import { execute } from "../../linux/netlink/socket.ts";
 import { gatewayRoutesOf, HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 import { findExisting } from "./find.ts";
 import { inUse, USE_ADDRESS } from "./in-use.ts";

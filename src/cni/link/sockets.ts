@@ -4,7 +4,7 @@ import type { LinkNames } from "../../endpoint/pod-link.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { IFALIAS_MAX } from "../../linux/netlink/constants.ts";
-import type { RouteSocket } from "../../linux/netlink/socket.ts";
+import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { Kernel } from "./kernel.ts";
 

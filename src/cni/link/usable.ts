@@ -10,7 +10,7 @@ import { quote } from "../../lib/quote.ts";
 import { getLink, type Ifindex, toLink } from "../../linux/netlink/link.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { getRoute, toRoute } from "../../linux/netlink/route.ts";
-import type { Outcome, RouteSocket } from "../../linux/netlink/socket.ts";
+import type { Outcome, RouteSocket } from "../../linux/netlink/route-socket.ts";
 import { familiesOf, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 import type { LinkSockets } from "./sockets.ts";
 

@@ -3,7 +3,7 @@
 import type { Kernel } from "../../../src/cni/link/kernel.ts";
 import { linuxKernel } from "../../../src/cni/link/kernel.ts";
 import { KernelError } from "../../../src/linux/kernel-error.ts";
-import type { RouteSocket } from "../../../src/linux/netlink/socket.ts";
+import type { RouteSocket } from "../../../src/linux/netlink/route-socket.ts";
 
 /** Where a fault strikes: before anything is done, after all of it, or after one part of several. */
 export type FaultMoment = "before" | "after" | "between";
