@@ -4,9 +4,9 @@ import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import { hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
+import { NOTHING, writePending } from "../attachment-state/pending-file.ts";
 import { hasOwnIpam, type LocalCall } from "../call.ts";
 import { waitForPendingLock } from "./lock.ts";
-import { NOTHING, writePending } from "./pending-file.ts";
 
 /**
  * Undoes a step of an ADD, unless a newer ADD has the attachment: that ADD may now have the same addresses. An ADD that begins meanwhile waits.

@@ -4,11 +4,11 @@ import { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import type { Netns } from "../../linux/netns.ts";
 import { isFolderOfGone } from "../attachment-state/gone-netns.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
+import { NOTHING, type PendingRelease, readPending, writePending } from "../attachment-state/pending-file.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { findLink } from "../link/find.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { addressesOf } from "../protocol/result.ts";
-import { NOTHING, type PendingRelease, readPending, writePending } from "./pending-file.ts";
 import type { PendingOfDel } from "./while-deleting.ts";
 
 /**

@@ -2,9 +2,9 @@
 
 import type { Hold } from "../attachment-state/hold.ts";
 import { removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
+import { mayArrive, readPending } from "../attachment-state/pending-file.ts";
 import type { LocalCall } from "../call.ts";
 import { waitForPendingLock } from "./lock.ts";
-import { mayArrive, readPending } from "./pending-file.ts";
 
 /** @see cancelPending */
 export async function cancelUnderLock(call: LocalCall, hold: Hold, writeOwn?: () => void): Promise<void> {

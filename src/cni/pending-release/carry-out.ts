@@ -9,6 +9,7 @@ import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { readHold } from "../attachment-state/hold-note.ts";
 import { fromFileName } from "../attachment-state/listed-files.ts";
 import { tolerate, folderOf, removeNodeFile } from "../attachment-state/node-files.ts";
+import { mayArrive, type PendingRelease, readPending } from "../attachment-state/pending-file.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { settle, type Settled, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
@@ -16,7 +17,6 @@ import { settleBatch } from "../withdraw/settle-batch.ts";
 import { withdrawElsewhere } from "../withdraw/withdraw-elsewhere.ts";
 import { ATTACHMENTS_PER_COMMIT, attachmentOf, withdrawBatch } from "../withdraw/withdraw-many.ts";
 import { pendingLockOf } from "./lock.ts";
-import { mayArrive, type PendingRelease, readPending } from "./pending-file.ts";
 
 /** The most pending releases that one DEL carries out. */
 const MAX_RELEASES = 48;

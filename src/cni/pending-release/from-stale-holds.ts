@@ -12,7 +12,7 @@ import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
 import { listHeld } from "../attachment-state/listed-files.ts";
 import { tolerate, hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
-import { readPending, writePending } from "./pending-file.ts";
+import { readPending, writePending } from "../attachment-state/pending-file.ts";
 
 /** A hold of another attachment than the call's. */
 interface StaleHold {

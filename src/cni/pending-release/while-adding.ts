@@ -4,8 +4,8 @@ import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
+import { writePending } from "../attachment-state/pending-file.ts";
 import type { LocalCall } from "../call.ts";
-import { writePending } from "./pending-file.ts";
 
 /** It stands while the ADD is under way. */
 export interface PendingOfAdd {

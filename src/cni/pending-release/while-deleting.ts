@@ -7,7 +7,7 @@ import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { LocalCall } from "../call.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
-import { writePending } from "./pending-file.ts";
+import { writePending } from "../attachment-state/pending-file.ts";
 
 /** A pending release that stands while a DEL is at work. */
 export interface PendingOfDel {

@@ -11,10 +11,10 @@ import type { AddressRequest } from "../../ipam/request.ts";
 import type { QueuedRequest, QueuedRequests } from "../../linux/turns/queued-requests.ts";
 import { readHold } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
+import { NOTHING, writePending } from "../attachment-state/pending-file.ts";
 import type { Call, LocalCall } from "../call.ts";
-import { NOTHING, writePending } from "../pending-release/pending-file.ts";
-import { parseOwner, parseRequest } from "./request-text.ts";
 import type { NodeQueue } from "./node-turn.ts";
+import { parseOwner, parseRequest } from "./request-text.ts";
 
 /** The queue behind a turn. */
 export function openNodeQueue(call: Call, queue: QueuedRequests): NodeQueue {

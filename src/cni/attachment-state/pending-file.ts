@@ -4,21 +4,21 @@
  *
  * ```
  *   a call writes it ──▶ pending ──┬── its writer has released everything itself ──▶ removed
- *                                  ├── an ADD has taken hold: cancel.ts ───────────▶ cancelled
- *                                  └── what it waits for is gone, and nobody holds the attachment: carry-out.ts ──▶ released
+ *                                  ├── an ADD has taken hold ──────────────────────▶ cancelled
+ *                                  └── what it waits for is gone, and nobody holds the attachment ──▶ released
  *                                      (it stays pending after a failure, and until nothing may arrive that an ADD had sent)
  * ```
  *
- * Who releases writes the file, then looks who holds the attachment (`../attachment-state/hold.ts`); an ADD takes hold, then looks for the file.
- * So one of the two sees the other, and a lock (`lock.ts`) lets only one go on.
+ * Who releases writes the file, then looks who holds the attachment (`hold.ts`); an ADD takes hold, then looks for the file. So one of the two
+ * sees the other, and a lock lets only one go on. How all of that is done: `../pending-release/`.
  */
 
 import type { PodIdentity } from "../../endpoint/names.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { type Address, toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
-import { END_OF_PART, readNodeFile, writeNodeFile } from "../attachment-state/node-files.ts";
 import type { LocalCall } from "../call.ts";
+import { END_OF_PART, readNodeFile, writeNodeFile } from "./node-files.ts";
 
 /** What a release waits for. */
 export interface PendingRelease {
