@@ -1,4 +1,4 @@
-/** The program behind `fault-proxy.ts`: runs on a node, between the plugin and the API server, and does to requests what it is told. */
+/** The program behind `node-fault-proxy.ts`: runs on a node, between the plugin and the API server, and does to requests what it is told. */
 
 import { once } from "node:events";
 import { readFileSync } from "node:fs";

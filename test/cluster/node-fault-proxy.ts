@@ -30,7 +30,7 @@ export async function startNodeFaultProxy(node: ClusterNode, { url, api }: Clust
   const daemon = new Daemon({
     name: "fault proxy",
     place: ["nsenter", `--net=/run/netns/${node.wire.netns}`],
-    command: [process.execPath, join(import.meta.dir, "fault-proxy-program.ts"), JSON.stringify(settings)],
+    command: [process.execPath, join(import.meta.dir, "node-fault-proxy-program.ts"), JSON.stringify(settings)],
     logFile: join(api.folder, "fault-proxy.log"),
     cleaner: api.cleaner,
     isReady: async (signal) => (await tell({ signal })).reads >= 0,
