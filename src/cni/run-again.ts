@@ -13,8 +13,8 @@ export async function runAgain(verb: CniVerb, call: Call, { fault, run }: Failed
   }
   // A delegate knows best which addresses are in use.
   if (verb !== "ADD" || !hasOwnIpam(call)) throw fault;
-  const { isRouteInTheWay } = await import("./address-in-use/refusal.ts");
+  const { isRouteInTheWay } = await import("./add/address-in-use/refusal.ts");
   if (!isRouteInTheWay(fault)) throw fault;
-  const { retryElsewhere } = await import("./address-in-use/retry.ts");
+  const { retryElsewhere } = await import("./add/address-in-use/retry.ts");
   await retryElsewhere(call, { fault, run });
 }

@@ -65,7 +65,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
     const timed: UndoStack = { push: ({ what, undo }) => stack.push({ what, undo: (signal) => ledger.time("undo", () => undo(signal)) }) };
     answer(
       await carryOut(begun, inOrder(timed)).catch(async (fault: unknown) => {
-        throw (await import("../address-in-use/refusal.ts")).ofAdd(request, fault);
+        throw (await import("./address-in-use/refusal.ts")).ofAdd(request, fault);
       }),
     );
   });

@@ -9,7 +9,6 @@ import { messageOf } from "../../lib/errors.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { UndoFailed } from "../../lib/undo-stack.ts";
 import type { Netns } from "../../linux/netns.ts";
-import { requireUnused } from "../address-in-use/routed.ts";
 import { type Hold, holdAttachment } from "../attachment-state/hold.ts";
 import { toAddressRequest, toAllocationSubject } from "../call-requests.ts";
 import type { Call } from "../call.ts";
@@ -23,6 +22,7 @@ import { askKubernetes } from "../pod/mod.ts";
 import { type CniResult, toResultIp } from "../protocol/result.ts";
 import { beginReading, transactPortsOf } from "../transact-ports.ts";
 import { checkAddable } from "./addable.ts";
+import { requireUnused } from "./address-in-use/routed.ts";
 import { renewAddresses } from "./renew.ts";
 
 /**

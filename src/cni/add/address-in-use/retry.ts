@@ -4,14 +4,14 @@
  * would give it to each ADD, and no pod could start. This time addresses to which the node has routes are not given.
  */
 
-import { NetplugError } from "../../lib/errors.ts";
-import { toPrefixText } from "../../lib/ip/prefix.ts";
-import type { KernelError } from "../../linux/kernel-error.ts";
-import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
-import { hasNodeFile } from "../attachment-state/node-files.ts";
-import type { Call } from "../call.ts";
-import type { Kernel } from "../link/kernel.ts";
-import type { FailedRun } from "../failed-run.ts";
+import { NetplugError } from "../../../lib/errors.ts";
+import { toPrefixText } from "../../../lib/ip/prefix.ts";
+import type { KernelError } from "../../../linux/kernel-error.ts";
+import { listRoutes, toRoute } from "../../../linux/netlink/route.ts";
+import { hasNodeFile } from "../../attachment-state/node-files.ts";
+import type { Call } from "../../call.ts";
+import type { Kernel } from "../../link/kernel.ts";
+import type { FailedRun } from "../../failed-run.ts";
 import { isOfUser } from "./routed.ts";
 import { withReserved } from "./with-reserved.ts";
 

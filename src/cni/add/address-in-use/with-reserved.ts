@@ -1,7 +1,7 @@
 /** A datastore as if some more addresses were reserved. */
 
-import type { IPReservation } from "../../api/ip-reservation.ts";
-import type { Datastore, Query, Revision, Stored } from "../../datastore/datastore.ts";
+import type { IPReservation } from "../../../api/ip-reservation.ts";
+import type { Datastore, Query, Revision, Stored } from "../../../datastore/datastore.ts";
 
 /** @param reservedCIDRs as an IPReservation has them */
 export function withReserved(inner: Datastore, reservedCIDRs: readonly string[]): Datastore {

@@ -1,13 +1,13 @@
 /** What an ADD fails with whose address is in use on the node. */
 
-import type { AddRequest } from "../../endpoint/plan-add.ts";
-import { toOriginText } from "../../ipam/owner-text.ts";
-import { NetplugError } from "../../lib/errors.ts";
-import { WIDTH } from "../../lib/ip/address.ts";
-import { tryParsePrefix } from "../../lib/ip/prefix.ts";
-import { EEXIST } from "../../linux/errno.ts";
-import { KernelError } from "../../linux/kernel-error.ts";
-import { USE_ADDRESS } from "../link/in-use.ts";
+import type { AddRequest } from "../../../endpoint/plan-add.ts";
+import { toOriginText } from "../../../ipam/owner-text.ts";
+import { NetplugError } from "../../../lib/errors.ts";
+import { WIDTH } from "../../../lib/ip/address.ts";
+import { tryParsePrefix } from "../../../lib/ip/prefix.ts";
+import { EEXIST } from "../../../linux/errno.ts";
+import { KernelError } from "../../../linux/kernel-error.ts";
+import { USE_ADDRESS } from "../../link/in-use.ts";
 
 /** Whether an ADD failed because there is a route to its address, or the node has it itself. Of one that left something behind, the undo failed, too. */
 export function isRouteInTheWay(fault: unknown): fault is KernelError {

@@ -1,12 +1,12 @@
 /** Whether the node has a route to an address alone: then somebody here uses it, or the node has the address itself. */
 
-import { type Address, WIDTH } from "../../lib/ip/address.ts";
-import type { KernelError } from "../../linux/kernel-error.ts";
-import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
-import { getRoute, type Route, toRoute } from "../../linux/netlink/route.ts";
-import type { Netns } from "../../linux/netns.ts";
-import { inUse, USE_ADDRESS } from "../link/in-use.ts";
-import type { Kernel } from "../link/kernel.ts";
+import { type Address, WIDTH } from "../../../lib/ip/address.ts";
+import type { KernelError } from "../../../linux/kernel-error.ts";
+import { RT_TABLE_MAIN } from "../../../linux/netlink/constants.ts";
+import { getRoute, type Route, toRoute } from "../../../linux/netlink/route.ts";
+import type { Netns } from "../../../linux/netns.ts";
+import { inUse, USE_ADDRESS } from "../../link/in-use.ts";
+import type { Kernel } from "../../link/kernel.ts";
 import { withAsker } from "./refusal.ts";
 
 /** Of one address, for all traffic: a route of another table is for some. */
