@@ -29,7 +29,7 @@ export interface Host {
    * @returns undefined when the folder is not there
    * @throws Error when it cannot be watched
    */
-  readonly watchDirectory: (folder: string, onChange: () => void) => Disposable | undefined;
+  readonly watchDirectory: (folder: string, onChange: () => void) => Promise<Disposable | undefined> | Disposable | undefined;
   /** The whole of stdin. @throws {TypeError} it is no UTF-8 */
   readStdin(): string | Promise<string>;
   /**

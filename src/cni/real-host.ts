@@ -10,7 +10,6 @@ import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
 import { takeLock } from "../linux/flock.ts";
 import { readHostName } from "../linux/hostname.ts";
-import { watchDirectory } from "../linux/inotify.ts";
 import { linuxLogFiles } from "../linux/log-files.ts";
 import { readProcessStartSinceBoot, estimateProcessStart, readTimeSinceBoot } from "../linux/process-start.ts";
 import { readStdin, writeStderr, writeStdout } from "../linux/standard-streams.ts";
@@ -30,7 +29,7 @@ export function realHost(): Host {
     ...programs,
     kernel: linuxKernel,
     fetch: async (url, signal) => (await import("../linux/http-probe.ts")).probeHttp(url, signal),
-    watchDirectory,
+    watchDirectory: async (folder, onChange) => (await import("../linux/inotify.ts")).watchDirectory(folder, onChange),
     readStdin,
     writeAnswer: (text, remainingMs) => writeStdout(`${text}\n`, remainingMs),
     hostName: readHostName,

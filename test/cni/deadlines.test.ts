@@ -42,6 +42,7 @@ const LATE = [
   "../../src/cni/wait/readiness-gates.ts",
   "../../src/cni/withdraw/withdraw-elsewhere.ts",
   "../../src/ipam/transact/outdated.ts",
+  "../../src/linux/inotify.ts",
 ];
 beforeAll(async () => {
   for (const path of LATE) await import(path);

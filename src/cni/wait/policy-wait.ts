@@ -77,7 +77,7 @@ async function lookAndWait(
   ports: PolicyWaitPorts,
 ): Promise<string | undefined> {
   let changed = Promise.withResolvers<"changed">();
-  using _ = tryWatch(folder, () => changed.resolve("changed"), ports);
+  using _ = await tryWatch(folder, () => changed.resolve("changed"), ports);
   const ended = new AbortController();
   const over = ports.clock.sleep(ms, ended.signal).catch(() => {});
   try {
@@ -93,9 +93,9 @@ async function lookAndWait(
 }
 
 /** Without a watch, e.g. when the machine has no more of them, the periodic looks still find the file. */
-function tryWatch(folder: string, onChange: () => void, { watchDirectory, log }: PolicyWaitPorts): Disposable | undefined {
+async function tryWatch(folder: string, onChange: () => void, { watchDirectory, log }: PolicyWaitPorts): Promise<Disposable | undefined> {
   try {
-    return watchDirectory(folder, onChange);
+    return await watchDirectory(folder, onChange);
   } catch (thrown) {
     log.debug("cannot watch for policy, look again and again instead", { reason: messageOf(thrown) });
     return undefined;

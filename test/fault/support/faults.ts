@@ -64,7 +64,7 @@ function end(outcome: unknown): void {
   if (Symbol.dispose in outcome) (outcome as Disposable)[Symbol.dispose]();
 }
 
-const IS_ASYNC = /^(fetch|takeLock|takeTurn|processes\.run|openDatastore\(\)\.(read|commit)|openKube)/;
+const IS_ASYNC = /^(fetch|watchDirectory|takeLock|takeTurn|processes\.run|openDatastore\(\)\.(read|commit)|openKube)/;
 
 /** What the real thing fails with. */
 function errorOf({ name, group }: Step, moment: Moment): Error {
