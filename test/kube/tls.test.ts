@@ -252,6 +252,23 @@ test("a renewed client certificate is used without a new client", async () => {
   expect(server.seen).toHaveLength(3);
 });
 
+test("nothing in the environment makes a server trusted, or has the token printed", async () => {
+  await using server = serve(byAddress);
+  const ask = async (authorityFile: string): Promise<readonly string[]> => {
+    const code = `import { clientOfFiles } from "${import.meta.dir}/support/tls-server.ts";
+      import { NODES } from "${import.meta.dir}/../../src/kube/core-types.ts";
+      const cluster = { server: "${server.url}", "certificate-authority": "${authorityFile}" };
+      const client = clientOfFiles("${folder.path}", cluster, { token: "s3cret" });
+      console.log(await client.get(NODES, { name: "n" }).then(() => "trusted", (thrown) => thrown.reason));`;
+    const env = { PATH: process.env["PATH"] ?? "", NODE_TLS_REJECT_UNAUTHORIZED: "0", BUN_CONFIG_VERBOSE_FETCH: "curl" };
+    const child = Bun.spawn([process.execPath, "-e", code], { env, stdout: "pipe", stderr: "pipe" });
+    return [await child.stdout.text(), await child.stderr.text()];
+  };
+  expect(await ask(other.certFile)).toEqual(["untrusted\n", ""]);
+  expect(await ask(authority.certFile)).toEqual(["trusted\n", ""]);
+  expect(server.seen).toEqual(["h1 Bearer s3cret"]);
+});
+
 test("a proxy is asked for the connection when the cluster names one, and because of the environment only where that is wanted", async () => {
   await using server = serve(byAddress);
   using proxy = startProxy();

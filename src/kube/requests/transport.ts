@@ -67,6 +67,7 @@ export class Transport {
         ...(request.body !== undefined && { body: toBody(request.body, request) }),
         signal,
         redirect: "manual",
+        verbose: false, // a variable could have it print the token
         session: connections.session,
         ...(speaksHttp2 && { protocol: "http2" as const }),
       });
@@ -153,6 +154,7 @@ function toTlsOptions({
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),
     ...(serverName !== undefined && { serverName }),
-    ...(skipsVerify && { rejectUnauthorized: false }),
+    // Said also where it is the default, which a variable could turn off.
+    rejectUnauthorized: !skipsVerify,
   };
 }

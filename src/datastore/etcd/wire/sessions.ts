@@ -17,7 +17,7 @@ export class Sessions {
   for(tls: TlsMaterial | undefined): Connections {
     if (this.#connections === undefined || this.#connections.tls !== tls) {
       this.close(); // Renewed certificates: what was opened with the old ones ends.
-      const session = new Bun.FetchSession(tls === undefined ? { proxy: false } : { proxy: false, tls: toTlsOptions(tls) });
+      const session = new Bun.FetchSession({ proxy: false, tls: toTlsOptions(tls) });
       this.#connections = { tls, session, hasReplied: false };
     }
     return this.#connections;
@@ -31,6 +31,7 @@ export class Sessions {
 
 /** What both of Bun's clients know; the type of one lacks the last. */
 interface TlsOptions {
+  rejectUnauthorized: true;
   ca?: string[];
   cert?: string;
   key?: string;
@@ -38,8 +39,10 @@ interface TlsOptions {
 }
 
 /** Options with no key that is undefined. Whatever is named as an authority is trusted, also without its root: as `etcdctl` has it. */
-export function toTlsOptions({ ca, cert, key }: TlsMaterial): TlsOptions {
+export function toTlsOptions({ ca, cert, key }: Partial<TlsMaterial> = {}): TlsOptions {
   return {
+    // Said although it is the default, which a variable could turn off.
+    rejectUnauthorized: true,
     ...(ca === undefined ? {} : { ca: [...ca], allowPartialTrustChain: true }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),

@@ -66,7 +66,9 @@ async function send(sessions: Sessions, path: string, body: string, target: Targ
   const connections = sessions.for(tls);
   let response: Response;
   try {
-    response = await fetch(endpoint + path, { method: "POST", body, headers, signal, redirect: "error", session: connections.session });
+    const { session } = connections;
+    // A variable could have it print the password.
+    response = await fetch(endpoint + path, { method: "POST", body, headers, signal, redirect: "error", session, verbose: false });
     connections.hasReplied = true;
   } catch (thrown) {
     // So `fetch` calls a handshake that fails, and a reply that cannot be decrypted.

@@ -75,7 +75,7 @@ export class Connection {
     const isUsable = current !== undefined && !current.closed && !current.destroyed;
     if (isUsable && endpoint === this.#endpoint && tls === this.#tls) return current;
     this.close();
-    const session = http2.connect(endpoint, tls === undefined ? {} : toTlsOptions(tls));
+    const session = http2.connect(endpoint, toTlsOptions(tls));
     const state: SessionState = { thrown: undefined, hasReplied: false };
     session.on("error", (thrown) => {
       state.thrown = thrown;
