@@ -91,6 +91,11 @@ describe("pools", () => {
     expect(read({ ipv4pools: "[]" }).namedBy).toEqual({});
   });
 
+  test("pools that are named again count once", () => {
+    const many = JSON.stringify(Array.from({ length: 64_000 }, (_, at) => "ba"[at % 2]));
+    expect(read({ ipv4pools: many }).pools).toEqual({ 4: ["b", "a"] });
+  });
+
   test("of an empty list set nothing", () => {
     expect(read({ ipv4pools: "[]" }).pools).toEqual({ 4: ["from-config"] });
     expect(read({ ipv4pools: "[]" }, { ipv4pools: '["ns4"]' }).pools).toEqual({ 4: ["ns4"] });
@@ -363,7 +368,7 @@ describe("whatever an annotation holds,", () => {
     fc.assert(
       fc.property(lists, value, fc.constantFrom(4, 6), (pools, hidden, family) => {
         const key = `ipv${family}pools`;
-        expect(read({ [key]: JSON.stringify(pools) }, { [key]: hidden }).pools[family]).toEqual(pools);
+        expect(read({ [key]: JSON.stringify(pools) }, { [key]: hidden }).pools[family]).toEqual([...new Set(pools)]);
       }),
       { seed, numRuns: 300 },
     );

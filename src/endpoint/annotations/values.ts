@@ -10,10 +10,13 @@ import { type AnnotationSource, malformed } from "./sources.ts";
 /** Families in the order in which addresses are given and printed. */
 export const FAMILIES = [4, 6] as const satisfies readonly Family[];
 
-/** Names or CIDRs of pools; undefined for an empty list, which sets nothing. Whether they exist only address management knows. */
+/**
+ * Names or CIDRs of pools; undefined for an empty list, which sets nothing. Whether they exist only address management knows. A repeated one
+ * counts once: an annotation has room for 64 000, which would be looked for while others wait for their turn.
+ */
 export function readPools(source: AnnotationSource): readonly string[] | undefined {
   const pools = readList(source, `a JSON list of pool names or CIDRs such as ["blue", "10.65.0.0/16"]`, (text) => text);
-  return pools.length === 0 ? undefined : pools;
+  return pools.length === 0 ? undefined : [...new Set(pools)];
 }
 
 /** One family or both, never none. */
