@@ -8,13 +8,17 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { startApiServer } from "../cluster/api-server.ts";
+import type { Json } from "../support/cni-call.ts";
 import { eventually } from "../support/eventually.ts";
+import { createPod } from "../support/kubernetes.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 
 const manifest = (name: string): string => join(repositoryRoot, "manifests", name);
 
 type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
 const VERBS: readonly Verb[] = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+
+const REFUSED = "ValidatingAdmissionPolicy 'netplug-cni' with binding 'netplug-cni' denied request: the plugin may change ";
 
 interface Resource {
   /** `apis/apps/v1`, `api/v1`. */
@@ -194,6 +198,32 @@ describe("on the Kubernetes datastore", () => {
   });
 });
 
+test("in the status of a pod the plugin may change its own annotations, and nothing else (needs cluster)", async () => {
+  const { namespace, name } = await createPod(api, { name: "another", otherAnnotations: { "example.org/of": "another" } });
+  /** @returns what the API server says of a refused change */
+  const change = async (what: Json): Promise<string | undefined> => {
+    const response = await fetch(`${api.url}/api/v1/namespaces/${namespace}/pods/${name}/status?dryRun=All`, {
+      method: "PATCH",
+      headers: { authorization: `Bearer ${tokens.get("netplug-cni-plugin") ?? ""}`, "content-type": "application/merge-patch+json" },
+      body: JSON.stringify(what),
+      tls: { ca: Bun.file(api.caFile) },
+    });
+    const { message } = (await response.json()) as { readonly message?: string };
+    return message;
+  };
+  const annotate = (key: string, value: string | null): Promise<string | undefined> =>
+    change({ metadata: { annotations: { [key]: value } } });
+  // a policy begins to hold a little after it was created
+  await eventually(async () => expect(await change({ status: { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] } })).toContain(REFUSED));
+  expect(await change({ status: { phase: "Failed" } })).toContain(REFUSED);
+  expect(await change({ metadata: { labels: { app: "shop" } } })).toContain(REFUSED);
+  expect(await change({ metadata: { finalizers: ["example.org/never"] } })).toContain(REFUSED);
+  expect(await annotate("example.org/of", "nobody")).toContain(REFUSED);
+  expect(await annotate("example.org/of", null)).toContain(REFUSED);
+  for (const of of ["ipAddrs", "podIPsx", "xpodIP"]) expect(await annotate(`cni.netplug.io/${of}`, "x")).toContain(REFUSED);
+  for (const of of ["containerID", "podIP", "podIPs", "podIPs.net1"]) expect(await annotate(`cni.netplug.io/${of}`, "x")).toBeUndefined();
+});
+
 test("with etcd or host-local the plugin may get pods, namespaces and nodes (needs cluster)", async () => {
   expect(await permissionsOf("reader")).toEqual(["get namespaces", "get nodes", "get pods"]);
   expect(await permissionsOf("reader", { namespace: "kube-system", name: "default" })).toHaveLength(3);
@@ -293,6 +323,8 @@ always("both files say the same, but for what the plugin is bound to", () => {
     "ClusterRole netplug-admin",
     "ClusterRole netplug-view",
     "ClusterRoleBinding netplug-cni",
+    "ValidatingAdmissionPolicy netplug-cni",
+    "ValidatingAdmissionPolicyBinding netplug-cni",
     "Role netplug-cni-installer",
     "RoleBinding netplug-cni-installer",
   ]);

@@ -10,6 +10,8 @@ import { untilAllowed } from "./rights.ts";
 
 const ROLES = join(import.meta.dir, "../../manifests/rbac.yaml");
 const NAMESPACE = "default";
+/** Its account, as the API server names it. */
+const PLUGIN = "system:serviceaccount:kube-system:netplug-cni-plugin";
 
 export class KubernetesNodeDatastore implements NodeDatastore {
   readonly api: ApiServer;
@@ -33,12 +35,10 @@ export class KubernetesNodeDatastore implements NodeDatastore {
   static async start(nodename: string, options: ApiServerOptions = {}): Promise<KubernetesNodeDatastore> {
     const api = await startApiServer(options);
     try {
-      const name = "netplug-cni";
       await api.kubectl(["apply", "--server-side", "-f", ROLES]);
-      await api.kubectl(["create", "clusterrolebinding", "test", `--clusterrole=${name}`, `--user=${name}`]);
-      await untilAllowed(api, name, "get", "pods");
+      await untilAllowed(api, PLUGIN, "get", "pods");
       await createNode(api, nodename, []);
-      return new KubernetesNodeDatastore(api, api.issue(name).kubeconfigFile);
+      return new KubernetesNodeDatastore(api, api.issue(PLUGIN).kubeconfigFile);
     } catch (thrown) {
       await api.stop();
       throw thrown;
