@@ -233,6 +233,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "cli/kubernetes-init",
       "cli/kubernetes-permissions",
       "cni/kubernetes",
+      "install/roles",
     ].map((name) => `test/${name}.test.ts`),
     needsRoot: true,
     tools: NODE,
