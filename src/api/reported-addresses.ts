@@ -1,4 +1,4 @@
-/** What the kubelet says of a pod whose record has no addresses: the record of a pod that runs may have been cleared by mistake. */
+/** What the kubelet says of a pod, and its record does not: that of a pod that runs may have been cleared by mistake, or changed by its owner. */
 
 import { type Address, tryParseAddress } from "../lib/ip/address.ts";
 import type { WorkloadEndpoint } from "./workload-endpoint.ts";

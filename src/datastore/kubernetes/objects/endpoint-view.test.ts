@@ -117,6 +117,14 @@ describe("an endpoint", () => {
     expect(shown({ ...cleared, metadata: { ...cleared.metadata, deletionTimestamp: "2026-01-02T03:04:05Z" } })).toEqual([]);
   });
 
+  test("shows what the kubelet reports beside addresses that somebody wrote into the record", () => {
+    const conditions = [{ type: "PodReadyToStartContainers", status: "True" }];
+    const status = { podIPs: [{ ip: "10.65.0.7" }, { ip: "fd65::7" }], conditions };
+    const { value } = toEndpoint(recorded({ ...C1, podIPs: "10.65.0.9/32,fd65::7/128" }, { status }), "eth0", "n1") ?? {};
+    expect(value?.spec.ipNetworks).toEqual(["10.65.0.9/32", "fd65::7/128"]);
+    expect(reportedAddresses({ metadata: value?.metadata ?? { name: "" } }).map(toAddressText)).toEqual(["10.65.0.7"]);
+  });
+
   test("is none of a pod in the host's network", () => {
     const pod = { ...WEB, spec: { ...WEB.spec, hostNetwork: true } };
     expect([toEndpoint(pod, "eth0", "n1"), toEndpoints(pod)]).toEqual([undefined, []]);

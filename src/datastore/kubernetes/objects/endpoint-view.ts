@@ -54,7 +54,7 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
   const fields = toPodFields(pod);
   const { annotations = {} } = metadata;
   const networks = toNetworks(pod, podIPs, ifName);
-  const reported = podIPs === "" && ifName === FIRST_INTERFACE ? toReported(pod) : "";
+  const reported = podIPs !== undefined && ifName === FIRST_INTERFACE ? toReported(pod, networks) : "";
   const nats = toShownNATs(annotations, networks);
   const sources = toShownSources(annotations);
   const value: WorkloadEndpoint = {
@@ -171,18 +171,25 @@ function toNetworks(pod: Pod, podIPs: string | undefined, ifName: string): reado
   if (hasEnded(pod)) return [];
   if (podIPs !== undefined) return podIPs.split(",").filter(isAddress);
   if (ifName !== FIRST_INTERFACE) return [];
-  return (pod.status?.podIPs ?? []).map(({ ip }) => (ip.includes(":") ? `${ip}/128` : `${ip}/32`));
+  return (pod.status?.podIPs ?? []).map(({ ip }) => toNetwork(ip));
+}
+
+function toNetwork(ip: string): string {
+  return ip.includes(":") ? `${ip}/128` : `${ip}/32`;
 }
 
 /**
- * What the kubelet says of a pod that has a sandbox. Without one, as between the DEL and the next ADD, the kubelet goes on naming the addresses that
- * the pod had; of a pod that ends it may do so for some seconds.
+ * What the kubelet says of a pod that has a sandbox, and the record does not: somebody may have cleared or changed that. Without a sandbox, as
+ * between the DEL and the next ADD, the kubelet goes on naming the addresses that the pod had; of a pod that ends it may do so for some seconds.
  */
-function toReported(pod: Pod): string {
+function toReported(pod: Pod, networks: readonly string[]): string {
   const { podIPs = [], conditions = [] } = pod.status ?? {};
   const hasSandbox = conditions.some(({ type, status }) => type === "PodReadyToStartContainers" && status === "True");
   if (!hasSandbox || hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return "";
-  return podIPs.map(({ ip }) => ip).join(",");
+  return podIPs
+    .map(({ ip }) => ip)
+    .filter((ip) => !networks.includes(toNetwork(ip)))
+    .join(",");
 }
 
 function hasEnded({ status: { phase } = {} }: Pod): boolean {
