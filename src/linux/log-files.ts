@@ -13,13 +13,15 @@ import { lastErrno, libc, rareLibc, toCString, untilDone } from "./libc.ts";
 import { statFd, statPath } from "./stat.ts";
 
 const LOG_MODE = 0o644;
+/** @see arch/arm64/include/uapi/asm/fcntl.h: it differs between architectures */
+const O_NOFOLLOW = process.arch === "arm64" ? 0o100000 : 0o400000;
 const RENAME_NOREPLACE = 1;
 
 /** The real file system. */
 export const linuxLogFiles: LogFiles = {
   openAppend(path) {
-    // Not to hang when the path names a FIFO that nobody reads.
-    return toAppendFile(openOrMake(path, O_WRONLY | O_APPEND | O_NONBLOCK, LOG_MODE), path);
+    // Not to hang when the path names a FIFO that nobody reads; and containers that have /var/log mounted could plant a link to any file there.
+    return toAppendFile(openOrMake(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOFOLLOW, LOG_MODE), path);
   },
   stat: statPath,
   renameToNew(from, to) {

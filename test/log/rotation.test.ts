@@ -1,7 +1,18 @@
 /** A log file that many processes share, on a real file system. */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -88,6 +99,21 @@ test("a file that cannot be opened is told in one line by each process, which go
   const complaints = (await write(join(blocked, "cni.log"), 2, 5, { maxSizeBytes: 1000, maxCount: 1 })).trim().split("\n");
   expect(complaints).toHaveLength(2);
   for (const complaint of complaints) expect(complaint).toMatch(/^write log file ".*cni\.log": .*; going on as well as possible$/);
+});
+
+test("a link in its place is not followed: whoever may plant one could have root write anywhere", async () => {
+  for (const [name, content] of [
+    ["other", "another's"],
+    ["none", undefined],
+  ] as const) {
+    const [path, target] = [join(folder, `to-${name}.log`), join(folder, name)];
+    if (content !== undefined) writeFileSync(target, content);
+    symlinkSync(target, path);
+    expect(await write(path, 1, 2, { maxSizeBytes: 1000, maxCount: 1 })).toMatch(
+      /^write log file ".*": .* ELOOP .*; going on as well as possible\n$/,
+    );
+    expect(existsSync(target) ? readFileSync(target, "utf8") : undefined).toBe(content);
+  }
 });
 
 test("an existing log is continued, and its mode stays", async () => {
