@@ -2,6 +2,7 @@
 
 import { toProblemText, ValidationError } from "../api/schema/problem.ts";
 import { NetplugError, messageOf } from "../lib/errors.ts";
+import { toVisibleLines } from "./output/table.ts";
 import { type Invocation, toCommandLine } from "./suggested-commands.ts";
 
 /** What `netplugctl` exits with; scripts rely on it. */
@@ -65,7 +66,7 @@ export function toFailureText(thrown: unknown, call: Invocation, command: readon
   if (thrown instanceof NetplugError && thrown.details !== undefined) lines.push(`  ${thrown.details}`);
   const next = nextOf(thrown, call, command);
   if (next !== undefined) lines.push(`next: ${next}`);
-  return `${lines.join("\n")}\n`;
+  return `${toVisibleLines(lines.join("\n"))}\n`;
 }
 
 function headlineOf(thrown: unknown): string {

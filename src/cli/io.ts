@@ -6,6 +6,7 @@ import type { KubeClient } from "../kube/client.ts";
 import type { Clock, Files, Random } from "../lib/ports.ts";
 import type { HostAddress } from "./host/host-addresses.ts";
 import type { LogText } from "./host/log-lines.ts";
+import { toVisibleLines } from "./output/table.ts";
 
 /** One of the two streams that are written. */
 export interface Output {
@@ -57,12 +58,12 @@ export interface Cli {
   readonly program: string;
 }
 
-/** Writes one line to stdout. */
+/** Writes one line to stdout, or several; of control characters only those between them. */
 export function say(cli: Cli, line: string): void {
-  cli.io.stdout.write(`${line}\n`);
+  cli.io.stdout.write(`${toVisibleLines(line)}\n`);
 }
 
 /** Tells a person something that is not the result. */
 export function note(cli: Cli, line: string): void {
-  cli.io.stderr.write(`${line}\n`);
+  cli.io.stderr.write(`${toVisibleLines(line)}\n`);
 }

@@ -96,6 +96,12 @@ describe("a cluster of a newer version", () => {
     expect((await world.ctl(["version"])).stderr).toStartWith("warning: the cluster is of version v3.99.0");
   });
 
+  test("is said as it is stored, but does not drive the terminal", async () => {
+    await world.done(["init"]);
+    await setVersion("v3.1.0\u001b[2J");
+    expect((await world.ctl(["version"])).stdout).toContain("Cluster Version:  v3.1.0\\u{1b}[2J\n");
+  });
+
   test.each(["v3.31.99", "v3.30.0", "v2.99.0", "something"])("is not what %p says", async (version) => {
     await world.done(["init"]);
     await setVersion(version);

@@ -48,3 +48,8 @@ function pad(cell: string, width: number, isRight: boolean): string {
 export function toVisibleText(text: string): string {
   return text.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
 }
+
+/** The same for text of several lines. */
+export function toVisibleLines(text: string): string {
+  return text.split("\n").map(toVisibleText).join("\n");
+}
