@@ -19,10 +19,15 @@ export function toTextLine(record: LogRecord): string {
   return PRINTABLE.test(line) ? line : line.replace(HIDDEN, toEscape);
 }
 
-/** One line of JSON without its end; `time`, `level` and `msg` come first and cannot be replaced by a field of that name. */
+/**
+ * One line of JSON without its end; `time`, `level` and `msg` come first and cannot be replaced by a field of that name.
+ *
+ * @returns no control character, as {@link toTextLine}: people look at the file with `tail`
+ */
 export function toJsonLine(record: LogRecord): string {
   const head = { time: new Date(record.time).toISOString(), level: record.level, msg: record.msg };
-  return JSON.stringify({ ...head, ...record.fields, ...head });
+  const line = JSON.stringify({ ...head, ...record.fields, ...head });
+  return PRINTABLE.test(line) ? line : line.replace(HIDDEN, toJsonEscape);
 }
 
 /** Text lines to whatever writes one line, e.g. `console.error`. */
@@ -43,4 +48,9 @@ function toTextValue(value: FieldValue): string {
 
 function toEscape(hidden: string): string {
   return `\\u{${(hidden.codePointAt(0) ?? 0).toString(16)}}`;
+}
+
+/** One escape for each half of a surrogate pair. */
+function toJsonEscape(hidden: string): string {
+  return hidden.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
