@@ -55,6 +55,13 @@ test("the admission policy of the example keeps addresses to namespaces with the
     await world.api.kubectl(["annotate", "--overwrite", "pod", "bare", `cni.netplug.io/${text}`]).catch(String);
   const forged = ["podIPs=10.65.0.9/32", "podIPs.net1=10.65.0.9/32", "containerID=x", 'floatingIPs=["192.0.2.1"]'];
   for (const text of forged) expect(await annotate(text)).toContain("addresses of pods are chosen by netplug");
+  const bind = async (pod: string, path: string, annotations: Json): Promise<string> => {
+    const binding = { apiVersion: "v1", kind: "Binding", metadata: { name: pod, annotations }, target: { kind: "Node", name: "n1" } };
+    return JSON.stringify(await world.api.request("POST", `/api/v1/namespaces/default/${path}`, binding));
+  };
+  for (const path of ["pods/bare/binding", "bindings"])
+    expect(await bind("bare", path, { "cni.netplug.io/ipAddrs": '["10.65.0.9"]' })).toContain("addresses of pods are chosen by netplug");
+  expect(await bind("plain", "pods/plain/binding", { "example.org/of": "a scheduler" })).toContain('"status":201');
   // what netplug writes stands in the way of no other change
   const recorded = JSON.stringify({ metadata: { annotations: { "cni.netplug.io/podIPs": "10.65.0.8/32" } } });
   await world.api.kubectl(["patch", "pod", "bare", "--subresource=status", "-p", recorded]);
