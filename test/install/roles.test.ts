@@ -214,7 +214,9 @@ test("in the status of a pod the plugin may change its own annotations, and noth
   const annotate = (key: string, value: string | null): Promise<string | undefined> =>
     change({ metadata: { annotations: { [key]: value } } });
   // a policy begins to hold a little after it was created
-  await eventually(async () => expect(await change({ status: { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] } })).toContain(REFUSED));
+  await eventually(async () =>
+    expect((await change({ status: { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] } })) ?? "done").toContain(REFUSED),
+  );
   expect(await change({ status: { phase: "Failed" } })).toContain(REFUSED);
   expect(await change({ metadata: { labels: { app: "shop" } } })).toContain(REFUSED);
   expect(await change({ metadata: { finalizers: ["example.org/never"] } })).toContain(REFUSED);
@@ -283,6 +285,22 @@ describe("the installer", () => {
   });
 });
 
+test("the installer gets a token of the plugin for a day, and for no longer (needs cluster)", async () => {
+  const ask = async (expirationSeconds: number): Promise<string | undefined> => {
+    const response = await fetch(`${api.url}/api/v1/namespaces/kube-system/serviceaccounts/netplug-cni-plugin/token`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${tokens.get("netplug-node") ?? ""}`, "content-type": "application/json" },
+      body: JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds } }),
+      tls: { ca: Bun.file(api.caFile) },
+    });
+    const { message } = (await response.json()) as { readonly message?: string };
+    return message;
+  };
+  for (const seconds of [86_401, 2 ** 32])
+    await eventually(async () => expect((await ask(seconds)) ?? "granted").toContain("may ask for a token of a day at most"));
+  expect(await ask(86_400)).toBeUndefined();
+});
+
 test("no role lets anybody act as somebody else, or look around beyond what everybody may (needs cluster)", async () => {
   for (const account of ["netplug-cni-plugin", "netplug-node", "reader", "viewer"]) {
     const as = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<number> => {
@@ -327,5 +345,7 @@ always("both files say the same, but for what the plugin is bound to", () => {
     "ValidatingAdmissionPolicyBinding netplug-cni",
     "Role netplug-cni-installer",
     "RoleBinding netplug-cni-installer",
+    "ValidatingAdmissionPolicy netplug-cni-installer",
+    "ValidatingAdmissionPolicyBinding netplug-cni-installer",
   ]);
 });
