@@ -70,3 +70,19 @@ test.each([
   await world.ctl(["ipam", "release", "--from-report=-"], { stdin: stdout });
   expect(await world.done(["ipam", "show", `--ip=${ip}`])).toContain('pod "prod/web-0"');
 });
+
+test.each([
+  ["its node", "n1"],
+  ["a node that calls itself otherwise than Kubernetes does", "rack-7"],
+])("no address is leaked of a pod that runs, whatever its owner wrote into its record, on %s (needs cluster)", async (_where, node) => {
+  await runWithRecord(world, "web-1", "n1", await giveAddress(world, "web-1", node, "10.65.0.7"));
+  const annotations = { containerID: "another", podIPs: "10.65.0.9/32" };
+  const { uid: podUID } = await createPod(world.api, { name: "web-0", namespace: "prod", spec: { nodeName: "n1" }, annotations });
+  const owner = { endpoint: `${node}-k8s-web--0-eth0`, pod: "web-0", namespace: "prod", podUID };
+  await report(await allocateFor(world.datastore, "c1", node, { address: "10.65.0.8", owner, agoMs: 120_000 }));
+  expect(await readIpamProblems(world)).toEqual([
+    expect.stringMatching(/^unallocated-in-use 10\.65\.0\.9: used by pod "prod\/web-0"/),
+    expect.stringMatching(/^unrecorded-in-use 10\.65\.0\.8: used by pod "prod\/web-0"/),
+  ]);
+  expect((await world.ctl(["ipam", "check"])).stderr).not.toContain("ipam release");
+});

@@ -60,10 +60,11 @@ function describeRecord(record: WorkloadEndpoint | undefined): string {
 
 /**
  * Whether an endpoint that has an address is the owner's. Its name alone does not tell: a pod's endpoint has Kubernetes' name of the node, an
- * owner the node's own name. Nor does the container: a record that was cleared names none.
+ * owner the node's own name. Nor does the container: a record that was cleared names none, and one that somebody changed another one.
  */
-export function isEndpointOf({ metadata: { name, namespace }, spec }: WorkloadEndpoint, owner: AllocationOwner): boolean {
+export function isEndpointOf({ metadata: { name, namespace, uid }, spec }: WorkloadEndpoint, owner: AllocationOwner): boolean {
   if (spec.containerID === owner.containerID && spec.endpoint === owner.ifName) return true;
+  if (uid !== undefined && uid === owner.podUID) return true;
   if (namespace !== owner.namespace) return false;
   return name === owner.endpoint || (spec.containerID === undefined && owner.pod !== undefined && spec.pod === owner.pod);
 }
