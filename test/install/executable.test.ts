@@ -144,11 +144,22 @@ describe("a network config for which the plugin would refuse every pod", () => {
     ["a kubeconfig that is not here", { datastore_type: "kubernetes", kubernetes: { kubeconfig: "/none" }, policy: { type: "k8s" } }],
     ["a password whose user the runtime's environment may name", { etcd_password: "s3cret" }],
     ["a name of the node that is in a file of the host", { nodename_file: "/dev/null/none" }],
+    ["a file that says something else here than on the host", { nodename: "", nodename_file: "/proc/version" }],
+    ["a file of the MTU that holds none here", { lib_dir: "/sys/class/net/lo" }],
+    [
+      "addresses that each container asks for itself",
+      { ipam: { type: "netplug-ipam", assign_ipv4: "false" }, capabilities: { ips: true } },
+    ],
   ])("is none because of %s", async (_what, keys) => {
     const log = join(folder, "cni.log");
     const config = toConfig({ ...NETPLUG, log_file_path: log, ...keys });
     const { status } = await run([...places(), "--once"], { CNI_NETWORK_CONFIG: config });
     expect([status, readFileSync(conflist(), "utf8"), existsSync(log)]).toEqual([0, config, false]);
+  });
+
+  test("is none because of a version that the runtime need not choose", async () => {
+    const config = JSON.stringify({ name: "pods", cniVersion: "1.2.0", cniVersions: ["1.1.0", "1.2.0"], plugins: [NETPLUG] });
+    expect((await run([...places(), "--once"], { CNI_NETWORK_CONFIG: config })).status).toBe(0);
   });
 
   test("is judged by the executable that pods will get, when that is somebody else's", async () => {

@@ -18,13 +18,17 @@ const DOOMED_ADD = {
   CNI_CONTAINERID: "0".repeat(64),
   CNI_NETNS: "/proc/self/ns/none",
   CNI_IFNAME: "eth0",
-  CNI_ARGS: "K8S_POD_NAMESPACE=default;K8S_POD_NAME=pod",
+  // Asks for an address: without one the plugin refuses a config that gives none by itself.
+  CNI_ARGS: "K8S_POD_NAMESPACE=default;K8S_POD_NAME=pod;IP=192.0.2.1",
 };
 
 /** Halves that a config may leave to the runtime's environment, which nobody knows here: that they are missing is no reason. */
 const LEFT_TO_RUNTIME = { ETCD_USERNAME: "x", ETCD_PASSWORD: "x", ETCD_CERT_FILE: "/x", ETCD_KEY_FILE: "/x" };
 
-/** Codes that speak of the config alone: its version, its form, its keys, and features that it combines. Files of the host may look otherwise from here. */
+/** In place of what the plugin reads from files of the host where the config says nothing: from here they may look otherwise. */
+const LEFT_TO_HOST = { nodename: "node", mtu: 1500 };
+
+/** Codes that speak of the config alone: its version, its form, its keys, and features that it combines. */
 const OF_THE_CONFIG: readonly unknown[] = [1, 4, 6, 7, 105];
 
 /**
@@ -58,18 +62,24 @@ export async function requireAccepted(
 function entriesOf(config: string): readonly JsonObject[] {
   const document = parseJson(config);
   if (!isJsonObject(document)) return [];
-  const { name, cniVersion, plugins = [document] } = document;
+  const { name, cniVersion, cniVersions, plugins = [document] } = document;
   const entries = Array.isArray(plugins) ? plugins.filter((plugin) => isJsonObject(plugin)) : [];
   return entries
     .filter(({ type }) => type === PLUGIN)
     .map((entry) => ({
-      nodename: "node",
       ...entry,
+      ...leftToHost(entry),
       name,
-      cniVersion,
+      // Of several, the runtime takes one that it knows.
+      ...(cniVersions === undefined && { cniVersion }),
       // Nothing of this belongs into the host's log.
       ...(String(entry["log_file_path"]).startsWith("/") && { log_file_path: "/dev/null" }),
     }));
+}
+
+function leftToHost(entry: JsonObject): JsonObject {
+  // Empty or 0 says nothing, too.
+  return Object.fromEntries(Object.entries(LEFT_TO_HOST).filter(([key]) => !entry[key]));
 }
 
 /** @returns why it refuses; undefined when it does not, or nobody knows */
