@@ -10,7 +10,8 @@ export type Given = [pod: string, node: string, ip: string, containerID?: string
 
 /** Gives a pod an address as an ADD does, without the annotations. */
 export async function giveAddress(world: World, ...[pod, node, ip, containerID = `c-${pod}`, agoMs = 0]: Given): Promise<string> {
-  const owner = { endpoint: `${node}-k8s-${pod.replaceAll("-", "--")}-eth0`, pod, namespace: "prod" };
+  const [ofNode, ofPod] = [node, pod].map((name) => name.replaceAll("-", "--"));
+  const owner = { endpoint: `${ofNode}-k8s-${ofPod}-eth0`, pod, namespace: "prod" };
   return await allocateFor(world.datastore, containerID, node, { address: ip, owner, agoMs });
 }
 
