@@ -69,6 +69,8 @@ test.each([
   );
   await world.ctl(["ipam", "release", "--from-report=-"], { stdin: stdout });
   expect(await world.done(["ipam", "show", `--ip=${ip}`])).toContain('pod "prod/web-0"');
+  const { stderr } = await world.ctl(["ipam", "release", `--ip=${ip}`]);
+  expect(stderr).toContain(`workloadendpoint "prod/${node.replace("-", "--")}-k8s-web--0-eth0" still has ${ip}`);
 });
 
 test.each([

@@ -1,12 +1,13 @@
 /** `ipam release`: takes an address away from whoever has it, or those that a report calls leaked. */
 
 import type { Allocation } from "../../../api/ipam-block.ts";
+import { reportedAddresses } from "../../../api/reported-addresses.ts";
 import { DEFAULT_NAMESPACE } from "../../../api/resource.ts";
+import { recordedAddresses } from "../../../api/workload-endpoint.ts";
 import type { Datastore } from "../../../datastore/datastore.ts";
 import { releaseAddress } from "../../../ipam/admin/owner.ts";
 import { describeAllocation } from "../../../ipam/owner-text.ts";
-import { type Address, toAddressText } from "../../../lib/ip/address.ts";
-import { toHostPrefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { type Address, equalAddresses, toAddressText } from "../../../lib/ip/address.ts";
 import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
 import { type Cli, note, say } from "../../io.ts";
@@ -42,10 +43,12 @@ async function releaseOne(cli: Cli, ip: Address): Promise<number> {
   });
 }
 
+/** By its record, or by its kubelet where that was cleared. */
 async function findUser(datastore: Datastore, ip: Address, { owner }: Allocation): Promise<string | undefined> {
   if (owner.endpoint === undefined) return undefined;
   const ref = { kind: "WorkloadEndpoint", namespace: owner.namespace ?? DEFAULT_NAMESPACE, name: owner.endpoint } as const;
   const [stored] = await datastore.read([{ type: "get", ref }]);
-  const networks = stored?.value.spec.ipNetworks ?? [];
-  return networks.includes(toPrefixText(toHostPrefix(ip))) ? `${ref.namespace}/${ref.name}` : undefined;
+  if (stored === undefined) return undefined;
+  const having = [...recordedAddresses(stored.value), ...reportedAddresses(stored.value)];
+  return having.some((address) => equalAddresses(address, ip)) ? `${ref.namespace}/${ref.name}` : undefined;
 }
