@@ -5,7 +5,7 @@ import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts"
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
 import { giveAddress, runWithRecord } from "../support/cli/pod-addresses.ts";
 import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
-import { createNamespace, createNode, createPod } from "../support/kubernetes.ts";
+import { createNamespace, createNode, createPod, deletePod } from "../support/kubernetes.ts";
 
 const [test, world] = shareKubernetesCliWorld(async (world) => {
   await world.done(["init"]);
@@ -87,4 +87,14 @@ test.each([
     expect.stringMatching(/^unrecorded-in-use 10\.65\.0\.8: used by pod "prod\/web-0"/),
   ]);
   expect((await world.ctl(["ipam", "check"])).stderr).not.toContain("ipam release");
+});
+
+test("the address of a pod whose record was cleared has not leaked until the pod has ended (needs cluster)", async () => {
+  const ip = await giveAddress(world, "web-0", "n1", "10.65.0.8", "c1", 120_000);
+  await createPod(world.api, { name: "web-0", namespace: "prod", spec: { nodeName: "n1" }, annotations: { podIPs: "" } });
+  await report(ip);
+  await world.api.kubectl(["delete", "pod", "web-0", "-n", "prod", "--wait=false"]);
+  expect(await readIpamProblems(world)).toEqual([]);
+  await deletePod(world.api, { namespace: "prod", name: "web-0" });
+  expect(await readIpamProblems(world)).toEqual([expect.stringMatching(/^leaked-address 10\.65\.0\.8: /)]);
 });

@@ -1,7 +1,7 @@
 /** All that a consistency check compares. */
 
 import type { Allocation, Block } from "../../api/ipam-block.ts";
-import { reportedAddresses } from "../../api/reported-addresses.ts";
+import { endingAddresses, reportedAddresses } from "../../api/reported-addresses.ts";
 import type { Kind } from "../../api/resource.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Damage, Datastore } from "../../datastore/datastore.ts";
@@ -34,6 +34,8 @@ export interface Inventory extends AllBlocks {
   readonly users: ReadonlyMap<string, readonly WorkloadEndpoint[]>;
   /** The same for what no record says, but a kubelet. */
   readonly reported: ReadonlyMap<string, readonly WorkloadEndpoint[]>;
+  /** The same of pods that are being deleted, which may have ended. */
+  readonly ending: ReadonlyMap<string, readonly WorkloadEndpoint[]>;
   readonly indexFaults: readonly IndexFault[];
 }
 
@@ -69,6 +71,7 @@ export async function takeInventory(datastore: Datastore): Promise<Inventory> {
     allocations,
     users: usersOf(records, recordedAddresses),
     reported: usersOf(records, reportedAddresses),
+    ending: usersOf(records, endingAddresses),
     indexFaults: await findIndexFaults(datastore, before, nodeNames, damage),
     damagedBlocks: damage.ofBlocks,
     unread: damage.ofResources.map(({ kind, name, reason }) => ({ kind, object: name, detail: reason })),

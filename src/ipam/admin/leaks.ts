@@ -36,7 +36,7 @@ const ADDRESSES_PER_COMMIT = 32;
 
 /** Nothing when not all endpoints are known. */
 export function* leaksIn(inventory: Inventory): Generator<Leak> {
-  const { allocations, users, reported, endpoints } = inventory;
+  const { allocations, users, reported, ending, endpoints } = inventory;
   if (!knowsAll(inventory, "WorkloadEndpoint")) return;
   const byName = Map.groupBy(endpoints, ({ metadata }) => metadata.name);
   for (const [object, allocation] of allocations) {
@@ -45,7 +45,7 @@ export function* leaksIn(inventory: Inventory): Generator<Leak> {
     if (endpoint === undefined) continue; // another main plugin's: it has no endpoint
     const isTheirs = ({ metadata }: WorkloadEndpoint): boolean => metadata.name === endpoint && metadata.namespace === namespace;
     // A pod whose record was cleared, and that runs for its kubelet, still has what it is allocated.
-    const having = [...(users.get(object) ?? []), ...(reported.get(object) ?? [])];
+    const having = [users, reported, ending].flatMap((endpointsBy) => endpointsBy.get(object) ?? []);
     if (having.some((user) => isEndpointOf(user, owner))) continue;
     const why = describeRecord(byName.get(endpoint)?.find(isTheirs));
     const detailStart = `allocated to ${describeAllocation(allocation)} for endpoint ${quote(endpoint)}, `;

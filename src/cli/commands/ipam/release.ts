@@ -1,7 +1,7 @@
 /** `ipam release`: takes an address away from whoever has it, or those that a report calls leaked. */
 
 import type { Allocation } from "../../../api/ipam-block.ts";
-import { reportedAddresses } from "../../../api/reported-addresses.ts";
+import { endingAddresses, reportedAddresses } from "../../../api/reported-addresses.ts";
 import { DEFAULT_NAMESPACE } from "../../../api/resource.ts";
 import { recordedAddresses } from "../../../api/workload-endpoint.ts";
 import type { Datastore } from "../../../datastore/datastore.ts";
@@ -49,6 +49,6 @@ async function findUser(datastore: Datastore, ip: Address, { owner }: Allocation
   const ref = { kind: "WorkloadEndpoint", namespace: owner.namespace ?? DEFAULT_NAMESPACE, name: owner.endpoint } as const;
   const [stored] = await datastore.read([{ type: "get", ref }]);
   if (stored === undefined) return undefined;
-  const having = [...recordedAddresses(stored.value), ...reportedAddresses(stored.value)];
+  const having = [recordedAddresses, reportedAddresses, endingAddresses].flatMap((addressesOf) => addressesOf(stored.value));
   return having.some((address) => equalAddresses(address, ip)) ? `${ref.namespace}/${ref.name}` : undefined;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../../../test/support/seed.ts";
-import { reportedAddresses } from "../../../api/reported-addresses.ts";
+import { endingAddresses, reportedAddresses } from "../../../api/reported-addresses.ts";
 import type { Resource } from "../../../api/resource.ts";
 import type { Pod } from "../../../kube/core-types.ts";
 import { toAddressText } from "../../../lib/ip/address.ts";
@@ -114,7 +114,10 @@ describe("an endpoint", () => {
     expect(shown(recorded({ "containerID.net1": "c1", "podIPs.net1": "" }, { status }), "net1")).toEqual([]);
     expect(shown({ ...cleared, status: { ...status, conditions: [] } })).toEqual([]);
     expect(shown({ ...cleared, status: { ...status, phase: "Succeeded" } })).toEqual([]);
-    expect(shown({ ...cleared, metadata: { ...cleared.metadata, deletionTimestamp: "2026-01-02T03:04:05Z" } })).toEqual([]);
+    const ending = { ...cleared, metadata: { ...cleared.metadata, deletionTimestamp: "2026-01-02T03:04:05Z" } };
+    expect(shown(ending)).toEqual([]);
+    const { metadata } = toEndpoint(ending, "eth0", "n1")?.value ?? { metadata: { name: "" } };
+    expect(endingAddresses({ metadata }).map(toAddressText)).toEqual(["10.65.0.7", "fd65::7"]);
   });
 
   test("shows what the kubelet reports beside addresses that somebody wrote into the record", () => {

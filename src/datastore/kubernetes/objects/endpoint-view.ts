@@ -13,7 +13,7 @@
 import { FIRST_INTERFACE, toHostSideName } from "../../../api/endpoint-names.ts";
 import { toPodFields } from "../../../api/kubernetes-pod.ts";
 import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
-import { REPORTED_ADDRESSES } from "../../../api/reported-addresses.ts";
+import { ENDING_ADDRESSES, REPORTED_ADDRESSES } from "../../../api/reported-addresses.ts";
 import { API_VERSION, type Resource } from "../../../api/resource.ts";
 import type { WorkloadEndpoint, WorkloadEndpointSpec } from "../../../api/workload-endpoint.ts";
 import type { Pod } from "../../../kube/core-types.ts";
@@ -54,7 +54,7 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
   const fields = toPodFields(pod);
   const { annotations = {} } = metadata;
   const networks = toNetworks(pod, podIPs, ifName);
-  const reported = podIPs !== undefined && ifName === FIRST_INTERFACE ? toReported(pod, networks) : "";
+  const reported = podIPs !== undefined && ifName === FIRST_INTERFACE ? toReported(pod, networks) : undefined;
   const nats = toShownNATs(annotations, networks);
   const sources = toShownSources(annotations);
   const value: WorkloadEndpoint = {
@@ -62,7 +62,7 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
     kind: "WorkloadEndpoint",
     metadata: {
       ...toMetadata(metadata),
-      ...(reported !== "" && { annotations: { ...annotations, [REPORTED_ADDRESSES]: reported } }),
+      ...(reported !== undefined && { annotations: { ...annotations, ...reported } }),
       name: toPodEndpointName({ node, pod: name, ifName }),
       labels: fields.labels,
       resourceVersion: revision,
@@ -182,14 +182,13 @@ function toNetwork(ip: string): string {
  * What the kubelet says of a pod that has a sandbox, and the record does not: somebody may have cleared or changed that. Without a sandbox, as
  * between the DEL and the next ADD, the kubelet goes on naming the addresses that the pod had; of a pod that ends it may do so for some seconds.
  */
-function toReported(pod: Pod, networks: readonly string[]): string {
+function toReported(pod: Pod, networks: readonly string[]): Readonly<Record<string, string>> | undefined {
   const { podIPs = [], conditions = [] } = pod.status ?? {};
   const hasSandbox = conditions.some(({ type, status }) => type === "PodReadyToStartContainers" && status === "True");
-  if (!hasSandbox || hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return "";
-  return podIPs
-    .map(({ ip }) => ip)
-    .filter((ip) => !networks.includes(toNetwork(ip)))
-    .join(",");
+  if (!hasSandbox || hasEnded(pod)) return undefined;
+  const others = podIPs.map(({ ip }) => ip).filter((ip) => !networks.includes(toNetwork(ip)));
+  if (others.length === 0) return undefined;
+  return { [pod.metadata.deletionTimestamp === undefined ? REPORTED_ADDRESSES : ENDING_ADDRESSES]: others.join(",") };
 }
 
 function hasEnded({ status: { phase } = {} }: Pod): boolean {
