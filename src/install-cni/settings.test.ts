@@ -155,6 +155,7 @@ describe("environment", () => {
       "got NETPLUG_ETCD_ENDPOINTS and ETCD_DISCOVERY_SRV, want only one of them",
     ],
     [{ ETCD_ENDPOINTS: "ftp://a" }, 'parse ETCD_ENDPOINTS "ftp://a"'],
+    [{ ETCD_DISCOVERY_SRV: "http://a" }, 'read ETCD_DISCOVERY_SRV: got "http://a", want a domain name'],
     [{ NETPLUG_ETCD_ENDPOINTS: "http://me:secret@a" }, "parse NETPLUG_ETCD_ENDPOINTS: got one with user or password"],
     [{ KUBERNETES_SERVICE_HOST: "a" }, "got one of them, want both or none"],
     [{ ...POD, KUBERNETES_SERVICE_PROTOCOL: "ftp" }, 'read KUBERNETES_SERVICE_PROTOCOL: got "ftp", want "https", "http"'],

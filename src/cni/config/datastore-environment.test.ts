@@ -27,6 +27,17 @@ describe("endpoints", () => {
   );
 });
 
+test.each(["http://a", "a:1", "a/b", "a b", "-a"])("the domain %j is refused, whoever names it", (text) => {
+  expect(() => resolve({ etcd_discovery_srv: text }, {})).toThrow(`got "${text}", want a domain name`);
+  expect(() => resolve({}, { ETCD_DISCOVERY_SRV: text })).toThrow(`read etcd_discovery_srv: got "${text}", want a domain name`);
+});
+
+test("a domain that may hold a password is not repeated", () => {
+  expect(() => resolve({}, { ETCD_DISCOVERY_SRV: "u:s3cret@a" })).toThrow(
+    "read etcd_discovery_srv: got one with user or password, want a domain name",
+  );
+});
+
 describe("resolveDatastore()", () => {
   test.each<[what: string, keys: object, env: Record<string, string>, etcd: object]>([
     ["nothing is said", {}, {}, { endpoints: [] }],

@@ -1,7 +1,7 @@
 /** Reading the value of one key. On the way of every ADD: no regular expression, no callback for what is usual. */
 
 import { POD_MAC_FORM, tryParsePodMac } from "../../endpoint/pod-link.ts";
-import { isAuthority, isEtcdEndpoint } from "../../datastore/config/datastore-settings.ts";
+import { isAuthority, isDomainName, isEtcdEndpoint } from "../../datastore/config/datastore-settings.ts";
 import { hasControlCharacter } from "../../lib/characters.ts";
 import { ENTRY_WANTED, parseHttpUrl, readList } from "./entry-readers.ts";
 import type { EnumField, Field, IntegerField } from "./field.ts";
@@ -90,11 +90,6 @@ function readEnum({ values, anyCase }: EnumField, value: string): string | undef
   const folded = anyCase === true ? value.toLowerCase() : value;
   for (const one of values) if ((anyCase === true ? one.toLowerCase() : one) === folded) return one;
   return undefined;
-}
-
-/** A name under which SRV records are looked up; underscores are common there. */
-function isDomainName(text: string): boolean {
-  return text.length <= 253 && /^[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*\.?$/i.test(text);
 }
 
 /** `etcd_endpoints`: URLs joined by commas; spaces around them and empty pieces do not count. */

@@ -124,13 +124,18 @@ export function parseEndpoints(text: string, where = "etcd endpoint"): readonly 
 }
 
 /**
- * Checks what must come together and what excludes each other.
+ * Checks what must come together, what excludes each other, and where servers are looked up.
  *
  * @throws NetplugError invalidConfig
  */
 export function checkEtcdConfig(config: EtcdConfig): void {
   if (config.endpoints.length > 0 && config.discoverySrv !== undefined) {
     throw new NetplugError("invalidConfig", "choose etcd endpoints: got etcd_endpoints and etcd_discovery_srv, want only one of them");
+  }
+  const { discoverySrv } = config;
+  if (discoverySrv !== undefined && !isDomainName(discoverySrv)) {
+    const got = discoverySrv.includes("@") ? "one with user or password" : quote(discoverySrv);
+    throw new NetplugError("invalidConfig", `read etcd_discovery_srv: got ${got}, want a domain name`);
   }
   if ((config.certFile === undefined) !== (config.keyFile === undefined)) {
     throw new NetplugError("invalidConfig", "choose etcd client certificate: want etcd_cert_file and etcd_key_file together");
@@ -177,6 +182,11 @@ export function isAuthority(text: string): boolean {
   if (colon >= 0 && !isPort(text.slice(colon + 1))) return false;
   if (host.startsWith("[")) return host.endsWith("]") && tryParseAddress(host.slice(1, -1))?.family === 6;
   return isName(host, "._-");
+}
+
+/** A name under which SRV records are looked up; underscores are common there. */
+export function isDomainName(text: string): boolean {
+  return text.length <= 253 && /^[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*\.?$/i.test(text);
 }
 
 /** 1 … 65535, in decimal without sign or leading zero. */
