@@ -198,19 +198,21 @@ describe("on the Kubernetes datastore", () => {
   });
 });
 
+/** @returns what the API server says of a change that it refuses to the plugin; nothing is changed */
+async function changeStatus({ namespace, name }: Place, what: Json): Promise<string | undefined> {
+  const response = await fetch(`${api.url}/api/v1/namespaces/${namespace}/pods/${name}/status?dryRun=All`, {
+    method: "PATCH",
+    headers: { authorization: `Bearer ${tokens.get("netplug-cni-plugin") ?? ""}`, "content-type": "application/merge-patch+json" },
+    body: JSON.stringify(what),
+    tls: { ca: Bun.file(api.caFile) },
+  });
+  const { message } = (await response.json()) as { readonly message?: string };
+  return message;
+}
+
 test("in the status of a pod the plugin may change its own annotations, and nothing else (needs cluster)", async () => {
   const { namespace, name } = await createPod(api, { name: "another", otherAnnotations: { "example.org/of": "another" } });
-  /** @returns what the API server says of a refused change */
-  const change = async (what: Json): Promise<string | undefined> => {
-    const response = await fetch(`${api.url}/api/v1/namespaces/${namespace}/pods/${name}/status?dryRun=All`, {
-      method: "PATCH",
-      headers: { authorization: `Bearer ${tokens.get("netplug-cni-plugin") ?? ""}`, "content-type": "application/merge-patch+json" },
-      body: JSON.stringify(what),
-      tls: { ca: Bun.file(api.caFile) },
-    });
-    const { message } = (await response.json()) as { readonly message?: string };
-    return message;
-  };
+  const change = (what: Json): Promise<string | undefined> => changeStatus({ namespace, name }, what);
   const annotate = (key: string, value: string | null): Promise<string | undefined> =>
     change({ metadata: { annotations: { [key]: value } } });
   // a policy begins to hold a little after it was created
@@ -224,6 +226,20 @@ test("in the status of a pod the plugin may change its own annotations, and noth
   expect(await annotate("example.org/of", null)).toContain(REFUSED);
   for (const of of ["ipAddrs", "podIPsx", "xpodIP"]) expect(await annotate(`cni.netplug.io/${of}`, "x")).toContain(REFUSED);
   for (const of of ["containerID", "podIP", "podIPs", "podIPs.net1"]) expect(await annotate(`cni.netplug.io/${of}`, "x")).toBeUndefined();
+});
+
+test("the record of a pod can be cleared however many annotations its owner gave it (needs cluster)", async () => {
+  const many = (count: number): Record<string, string> => Object.fromEntries(Array.from({ length: count }, (_, at) => [`a${at}`, ""]));
+  const clear = async (name: string): Promise<string | undefined> => {
+    await createPod(api, { name, annotations: { podIPs: "10.65.0.9/32" }, otherAnnotations: many(Number(name.slice(1))) });
+    return await changeStatus({ namespace: "default", name }, { metadata: { annotations: { "cni.netplug.io/podIPs": "" } } });
+  };
+  expect(await clear("p40000")).toBeUndefined();
+  // the plugin's account cannot itself give a pod so many that it may change the others
+  expect(await clear("p999")).toBeUndefined();
+  expect(
+    await changeStatus({ namespace: "default", name: "p999" }, { metadata: { annotations: { "cni.netplug.io/podIP": "" } } }),
+  ).toContain(REFUSED);
 });
 
 test("with etcd or host-local the plugin may get pods, namespaces and nodes (needs cluster)", async () => {
