@@ -98,3 +98,12 @@ test("the address of a pod whose record was cleared has not leaked until the pod
   await deletePod(world.api, { namespace: "prod", name: "web-0" });
   expect(await readIpamProblems(world)).toEqual([expect.stringMatching(/^leaked-address 10\.65\.0\.8: /)]);
 });
+
+test("a pod whose record spells its address otherwise than its kubelet is one pod (needs cluster)", async () => {
+  await world.createPool("six", "fd65::/64");
+  await createPod(world.api, { name: "web-0", namespace: "prod", spec: { nodeName: "n1" }, annotations: { podIPs: "FD65:0::7/128" } });
+  await report("fd65::7");
+  expect(await readIpamProblems(world)).toEqual([
+    'unallocated-in-use fd65::7: used by pod "prod/web-0" (endpoint "prod/n1-k8s-web--0-eth0"), but allocated to nobody',
+  ]);
+});

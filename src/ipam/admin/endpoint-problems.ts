@@ -72,7 +72,7 @@ function isUnknown(address: Address, { damagedBlocks }: Inventory): boolean {
 
 function* duplicates({ users, reported }: Inventory): Generator<Inconsistency> {
   for (const [text, recorded] of users) {
-    const endpoints = [...recorded, ...(reported.get(text) ?? [])];
+    const endpoints = [...new Set([...recorded, ...(reported.get(text) ?? [])])];
     if (endpoints.length > 1) yield problem("duplicate-address", text, `used by ${describeEndpoints(endpoints)}`);
   }
 }
