@@ -143,18 +143,27 @@ test("a proxy that the environment names is not asked, with TLS or without", asy
   }
 });
 
-test("a variable that has others trust any server changes nothing, over HTTP or gRPC", async () => {
-  const env = { PATH: process.env["PATH"] ?? "", NODE_TLS_REJECT_UNAUTHORIZED: "0", NODE_NO_WARNINGS: "1" };
-  for (const transport of ["gateway", "grpc"]) {
+test("variables that have others trust any server, or print requests, change nothing, over HTTP or gRPC", async () => {
+  const env = {
+    PATH: process.env["PATH"] ?? "",
+    NODE_TLS_REJECT_UNAUTHORIZED: "0",
+    NODE_NO_WARNINGS: "1",
+    BUN_CONFIG_VERBOSE_FETCH: "curl",
+  };
+  const ask = async (transport: string, authorityFile: string): Promise<readonly string[]> => {
     const code = `import { createGateway } from "${import.meta.dir}/../../src/datastore/etcd/wire/gateway/transport.ts";
       import { createGrpcTransport } from "${import.meta.dir}/../../src/datastore/etcd/wire/grpc/transport.ts";
       const transport = ${transport === "grpc" ? "createGrpcTransport" : "createGateway"}();
-      const ca = [await Bun.file("${otherCa.certFile}").text()];
+      const ca = [await Bun.file("${authorityFile}").text()];
       const target = { endpoint: "${server.endpoint}", tls: { ca }, signal: AbortSignal.timeout(5_000) };
       console.log(await transport.authenticate("netplug", "${SECRET}", target).catch((thrown) => thrown.message));
       process.exit();`;
     const child = Bun.spawn([process.execPath, "-e", code], { env, stdout: "pipe", stderr: "pipe" });
-    expect([await child.stdout.text(), await child.stderr.text()]).toEqual([expect.stringMatching(/^TLS handshake: /), ""]);
+    return [await child.stdout.text(), await child.stderr.text()];
+  };
+  for (const transport of ["gateway", "grpc"]) {
+    expect(await ask(transport, otherCa.certFile)).toEqual([expect.stringMatching(/^TLS handshake: /), ""]);
+    expect(await ask(transport, ca.certFile)).toEqual([expect.stringContaining("authentication is not enabled"), ""]);
   }
 });
 
