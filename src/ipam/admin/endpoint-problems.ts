@@ -1,7 +1,7 @@
 /** Contradictions between endpoints, allocations and pools. */
 
-import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import { type Address, parseAddress } from "../../lib/ip/address.ts";
+import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import { type Address, parseAddress, toAddressText } from "../../lib/ip/address.ts";
 import { containsAddress } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type Inventory, knowsAll } from "./inventory.ts";
@@ -38,8 +38,10 @@ function* unallocated(inventory: Inventory): Generator<Inconsistency> {
 /** Addresses of pods that run, without a record and without an allocation: a GC that was called with a wrong list, for example. */
 function* forgotten(inventory: Inventory): Generator<Inconsistency> {
   const { inPools, allocations, users, reported } = inventory;
-  for (const [text, endpoints] of reported) {
+  for (const [text, reporting] of reported) {
     const address = parseAddress(text);
+    const endpoints = reporting.filter((endpoint) => !isRecordTrue(endpoint, inventory));
+    if (endpoints.length === 0) continue;
     if (users.has(text) || allocations.has(text) || !inPools.has(address) || isUnknown(address, inventory)) continue;
     yield problem(
       "unallocated-in-use",
@@ -65,14 +67,25 @@ function* unrecorded({ allocations, users, reported }: Inventory): Generator<Inc
   }
 }
 
+/**
+ * Whether a pod has all that its record says, by the blocks. What its kubelet reports beside is then of the sandbox before, as for some seconds
+ * after a node was rebooted.
+ */
+function isRecordTrue(endpoint: WorkloadEndpoint, { allocations }: Inventory): boolean {
+  const owners = recordedAddresses(endpoint).map((address) => allocations.get(toAddressText(address))?.owner);
+  return owners.length > 0 && owners.every((owner) => owner !== undefined && isEndpointOf(endpoint, owner));
+}
+
 /** Whether its block exists and cannot be read. */
 function isUnknown(address: Address, { damagedBlocks }: Inventory): boolean {
   return damagedBlocks.some(({ cidr, isAnswered }) => !isAnswered && cidr !== undefined && containsAddress(cidr, address));
 }
 
-function* duplicates({ users, reported }: Inventory): Generator<Inconsistency> {
+function* duplicates(inventory: Inventory): Generator<Inconsistency> {
+  const { users, reported } = inventory;
   for (const [text, recorded] of users) {
-    const endpoints = [...new Set([...recorded, ...(reported.get(text) ?? [])])];
+    const others = (reported.get(text) ?? []).filter((endpoint) => !isRecordTrue(endpoint, inventory));
+    const endpoints = [...new Set([...recorded, ...others])];
     if (endpoints.length > 1) yield problem("duplicate-address", text, `used by ${describeEndpoints(endpoints)}`);
   }
 }
