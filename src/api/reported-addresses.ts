@@ -3,11 +3,11 @@
 import { type Address, tryParseAddress } from "../lib/ip/address.ts";
 import type { WorkloadEndpoint } from "./workload-endpoint.ts";
 
-/** Annotation that an endpoint of Kubernetes shows, and that no pod needs: the addresses, with commas. */
-export const REPORTED_ADDRESSES = "netplug.io/reported-addresses";
+/** Annotation that an endpoint of Kubernetes shows: the addresses, with commas. For its space no API server takes it, so that no pod's owner can forge it. */
+export const REPORTED_ADDRESSES = "netplug.io/reported addresses";
 
 /** The same of a pod that is being deleted: until it ends it has its addresses, and for some seconds after that the kubelet may still name them. */
-export const ENDING_ADDRESSES = "netplug.io/ending-addresses";
+export const ENDING_ADDRESSES = "netplug.io/ending addresses";
 
 /** Addresses that a pod has by its kubelet and not by its record. */
 export function reportedAddresses(endpoint: Pick<WorkloadEndpoint, "metadata">): readonly Address[] {

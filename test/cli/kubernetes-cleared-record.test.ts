@@ -1,6 +1,7 @@
 /** `ipam check` on a real API server: pods that run, by their kubelet, although their record was cleared. */
 
 import { beforeEach, expect } from "bun:test";
+import { ENDING_ADDRESSES, REPORTED_ADDRESSES } from "../../src/api/reported-addresses.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
 import { giveAddress, runWithRecord } from "../support/cli/pod-addresses.ts";
@@ -114,4 +115,12 @@ test("what a kubelet still says of the sandbox before is no address of a pod tha
   expect(await readIpamProblems(world)).toEqual([]);
   await runWithRecord(world, "web-1", "n1", await giveAddress(world, "web-1", "n1", "10.65.0.8"));
   expect(await readIpamProblems(world)).toEqual([]);
+});
+
+test("a pod's owner cannot forge what the kubelet says (needs cluster)", async () => {
+  await runWithRecord(world, "web-0", "n1", await giveAddress(world, "web-0", "n1", "10.65.0.8"));
+  for (const name of [REPORTED_ADDRESSES, ENDING_ADDRESSES]) {
+    const forged = world.api.kubectl(["annotate", "pod", "web-0", "-n", "prod", `${name}=10.65.0.9`]);
+    await expect(forged).rejects.toThrow("metadata.annotations: Invalid value");
+  }
 });
