@@ -100,6 +100,17 @@ test.skipIf(driver === undefined)("capability arguments reach the plugin (needs 
   expect(await drive("del", config, { ...attachment, capabilities })).toEqual({ result: null });
 });
 
+test.skipIf(driver === undefined)(
+  "a GC of a runtime that has no container, as CRI-O calls it, removes what libcni knows nothing of (needs go)",
+  async () => {
+    using pod = new TestNetns();
+    await node.add(pod, { containerID: node.newContainerID() });
+    // a list of Go that nothing was added to
+    expect(await drive("gc", conflist("1.1.0"), { valid: "null" })).toEqual({ result: null });
+    expect([pod.link("eth0"), await node.addressesInUse()]).toEqual([undefined, 0]);
+  },
+);
+
 /** Made by the CNI project's `bridge`, which never removes it. */
 const BRIDGE = "npgt-libcni";
 

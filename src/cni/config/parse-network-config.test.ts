@@ -69,6 +69,11 @@ describe("what a verb requires", () => {
   test("GC takes an empty list for what it says", () => {
     expect(configOf({ "cni.dev/valid-attachments": [] }, "GC").validAttachments).toEqual([]);
   });
+
+  test("GC takes null for an empty list where libcni says it, under both names of the key", () => {
+    expect(parseKeys({ "cni.dev/valid-attachments": null, "cni.dev/attachments": null }, "GC").verb).toBe("GC");
+    expect(faultOf({ "cni.dev/attachments": null }, "GC")).toStartWith('7: read "cni.dev/valid-attachments": got nothing');
+  });
 });
 
 describe("DEL and GC", () => {

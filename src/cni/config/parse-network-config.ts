@@ -124,9 +124,14 @@ function requireForVerb(verb: CniVerb, config: NetworkConfig): void {
   if (verb === "CHECK" && config.prevResult === undefined) {
     throw invalid('read "prevResult": got nothing, want the result of the ADD that is checked');
   }
-  if (verb === "GC" && config.validAttachments === undefined) {
+  if (verb === "GC" && config.validAttachments === undefined && !isEmptyListOfLibcni(config.raw)) {
     throw invalid('read "cni.dev/valid-attachments": got nothing, want the list of attachments to keep');
   }
+}
+
+/** CRI-O's GC on a node without pods: Go writes a list that nothing was added to as null, and libcni under both names of the key. */
+function isEmptyListOfLibcni(document: JsonObject): boolean {
+  return document["cni.dev/valid-attachments"] === null && document["cni.dev/attachments"] === null;
 }
 
 function invalid(message: string, cause?: unknown): NetplugError {
