@@ -1,8 +1,9 @@
 /** A datastore that was restored from a backup which is older than the pods that run: `netplugctl ipam adopt` tells it of their addresses. */
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { distFolder } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { ShownDocument } from "../support/document.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
@@ -55,6 +56,19 @@ async function forgetBlocks(): Promise<void> {
 
 const adopt = async (): ReturnType<typeof runNetplugctl> =>
   await runNetplugctl(node.datastore.env, DOCUMENT.one("netplugctl ipam adopt").replace("NODE", node.nodename).split(" ").slice(1));
+
+/** Calls GC as the document shows it for containerd. @param crictl what is run in its place */
+async function typeGc(crictl: string): Promise<number> {
+  const bin = join(node.folder, "bin");
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(join(bin, "crictl"), `#!/bin/sh\n${crictl}\n`, { mode: 0o755 });
+  const [, shownConfig = "there is none"] = /^(\{ .*,)$/m.exec(DOCUMENT.block("", "crictl pods")) ?? [];
+  const lines = DOCUMENT.block("", "crictl pods")
+    .replaceAll("/opt/cni/bin", distFolder)
+    .replace(shownConfig, () => `${JSON.stringify(node.config()).slice(0, -1)},`);
+  const reader = new Reader(node.folder, { ...node.datastore.env, PATH: `${bin}:${process.env["PATH"] ?? ""}` });
+  return (await reader.try(lines)).status;
+}
 
 /** Does what the document shows. */
 async function type(part: string): Promise<void> {
@@ -110,4 +124,18 @@ test("an address that cannot be its user's is named, with the reason, and the ot
   expect(lines).toContainEqual(expect.stringContaining(`${second.addresses[0]} allocated to container "${second.containerID}"`));
   expect(lines).toContain("allocated 1 of 3 addresses in use on this host, 0 were; 2 cannot be: recreate their workloads");
   await node.del(thief);
+});
+
+test("a GC with the list of the runtime releases what pods have that ended after the backup was made, while the datastore is locked", async () => {
+  const [first, second, ended] = [await attach(), await attach(), await attach()];
+  nodePlace.must(["ip", "link", "del", node.hostSide(ended.containerID)]);
+  await type('"datastoreReady":false');
+  for (const crictl of ["exit 1", "true", "echo a; exit 1"]) {
+    expect(await typeGc(crictl)).not.toBe(0);
+    expect(await node.addressesInUse()).toBe(6);
+  }
+  expect(await typeGc(`echo ${first.containerID}; echo ${second.containerID}`)).toBe(0);
+  expect(await node.addressesInUse()).toBe(4);
+  for (const { containerID } of [first, second]) expect(nodePlace.link(node.hostSide(containerID))).toBeDefined();
+  await type('"datastoreReady":true');
 });
