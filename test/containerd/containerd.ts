@@ -1,4 +1,4 @@
-/** The distribution's containerd as a private server: every path of it lies in one temp folder. */
+/** The distribution's containerd as a private server: all that it writes lies in one temp folder. */
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,13 +29,18 @@ export class PrivateContainerd implements AsyncDisposable {
       conf: join(this.folder, "net.d"),
       image: join(this.folder, "image"),
       logs: this.logFolder,
+      lib: this.libFolder,
+      run: this.runFolder,
     };
-    for (const folder of Object.values(folders)) mkdirSync(folder);
+    for (const folder of Object.values(folders)) mkdirSync(folder, { recursive: true });
     for (const name of ["netplug", "netplug-ipam"]) symlinkSync(join(distFolder, name), join(folders.bin, name));
     for (const name of ["loopback", "portmap"]) symlinkSync(join(cniPluginsFolder, name), join(folders.bin, name));
     writeFileSync(join(folders.conf, "10-netplug.conflist"), JSON.stringify(conflist));
     writeFileSync(join(this.folder, "config.toml"), this.#config(folders.bin, folders.conf));
-    this.#server = Bun.spawn(["containerd", "--config", join(this.folder, "config.toml")], {
+    // no config moves its results of plugins out of /var/lib, nor its shims' sockets out of /run
+    const mounts = [this.libFolder, this.runFolder].map((path) => `mount --bind "${path}" ${path.replace(this.folder, "")} && `).join("");
+    const place = ["unshare", "--mount", "sh", "-c", `${mounts}exec "$@"`, "sh"];
+    this.#server = Bun.spawn([...place, "containerd", "--config", join(this.folder, "config.toml")], {
       stdin: "ignore",
       stdout: Bun.file(join(this.folder, "containerd.log")),
       stderr: Bun.file(join(this.folder, "containerd.log")),
@@ -50,6 +55,16 @@ export class PrivateContainerd implements AsyncDisposable {
 
   get logFolder(): string {
     return join(this.folder, "logs");
+  }
+
+  /** What it has as /var/lib. */
+  get libFolder(): string {
+    return join(this.folder, "var/lib");
+  }
+
+  /** What it has as /run. */
+  get runFolder(): string {
+    return join(this.folder, "run");
   }
 
   /** Starts it with this conflist, waits until its network is ready, and gives it the image. */

@@ -120,6 +120,8 @@ function podConfig(pod: PodSandboxSpec): ProtoMessage {
     1: { 1: pod.name, 2: pod.uid, 3: pod.namespace },
     2: pod.name,
     3: pod.logFolder,
+    // without it the host's resolv.conf is copied, which may be a link into /run
+    4: { 1: ["10.96.0.10"] },
     5: (pod.portMappings ?? []).map(({ containerPort, hostPort }) => ({ 2: containerPort, 3: hostPort })),
     8: { 1: `/${pod.cgroup}`, 2: {} },
   };

@@ -1,6 +1,8 @@
 /** The distribution's containerd makes pods with the plugin, asked as a kubelet asks: they talk, a host port works, nothing stays. */
 
 import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Json } from "../support/cni-call.ts";
 import { DOCUMENTED_RULES, DOCUMENTED_TABLE } from "../support/documented-rules.ts";
 import { type NetworkPlace, nodePlace, TestNetns } from "../support/netns.ts";
@@ -54,7 +56,12 @@ test("two pods get addresses of the pool and ping each other; removing them leav
     expect([ping.status, ping.stdout]).toEqual([0, expect.stringContaining("1 packets received")]);
   }
   const endpoints = JSON.stringify(await node.endpoints());
-  for (const { sandboxID } of [web, client]) expect(endpoints).toContain(sandboxID);
+  const results = readdirSync(join(containerd.libFolder, "cni/results")).join();
+  for (const { sandboxID } of [web, client]) {
+    expect(endpoints).toContain(sandboxID);
+    expect(results).toContain(sandboxID);
+  }
+  expect(readdirSync(join(containerd.runFolder, "containerd/s"))).not.toEqual([]);
 
   for (const { sandboxID } of [web, client]) await containerd.cri.removePod(sandboxID);
   expect(await node.addressesInUse()).toBe(0);
