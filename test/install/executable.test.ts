@@ -4,12 +4,11 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { cniPluginsFolder, distFolder } from "../support/cni.ts";
+import { cniPluginsFolder } from "../support/cni.ts";
 import { eventually } from "../support/eventually.ts";
 import { testSeed } from "../support/seed.ts";
 import { seededRandom } from "../support/seeded-random.ts";
-
-const EXECUTABLE = join(distFolder, "netplug");
+import { end, EXECUTABLE, type LogLine, run, start } from "./support/installer-process.ts";
 
 let folder: string;
 let bin: string;
@@ -21,37 +20,6 @@ beforeEach(() => {
   mkdirSync(conf);
 });
 afterEach(() => rmSync(folder, { recursive: true }));
-
-type LogLine = Readonly<Record<string, string>>;
-
-interface Ended {
-  readonly status: number;
-  readonly stdout: string;
-  readonly lines: readonly LogLine[];
-  readonly stderr: string;
-}
-
-function start(
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-  enter: readonly string[] = [],
-): Bun.Subprocess<"ignore", "pipe", "pipe"> {
-  return Bun.spawn([...enter, EXECUTABLE, "install-cni", ...args], {
-    env: { PATH: process.env["PATH"] ?? "", ...env },
-    stdout: "pipe",
-    stderr: "pipe",
-    stdin: "ignore",
-  });
-}
-
-async function end(child: ReturnType<typeof start>): Promise<Ended> {
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  const lines = stderr
-    .split("\n")
-    .filter((line) => line.startsWith("{"))
-    .map((line) => JSON.parse(line) as LogLine);
-  return { status, stdout, stderr, lines };
-}
 
 /** Runs its arguments where the folder is read-only. */
 const readOnlyScript = (path: string): string => `mount --bind ${path} ${path} && mount -o remount,ro,bind ${path} && exec "$@"`;
@@ -65,7 +33,6 @@ async function untilRunning(pid: number): Promise<void> {
   while (!catches()) await Bun.sleep(1);
 }
 
-const run = async (...args: Parameters<typeof start>): Promise<Ended> => await end(start(...args));
 const places = (): readonly string[] => ["--bin-dir", bin, "--conf-dir", conf];
 
 /** Reads lines until the one that says that it is done. */
@@ -117,65 +84,6 @@ test("the version of portmap that is there decides what the network config says"
   await run([...places(), "--once"]);
   const config = JSON.parse(readFileSync(join(conf, "10-netplug.conflist"), "utf8")) as { readonly cniVersion: string };
   expect(config.cniVersion).toBe(supportedVersions.includes("1.1.0") ? "1.1.0" : "1.0.0");
-});
-
-describe("a network config for which the plugin would refuse every pod", () => {
-  const NETPLUG = { type: "netplug", ipam: { type: "netplug-ipam" } };
-  const toConfig = (entry: object, cniVersion = "1.0.0"): string => JSON.stringify({ name: "pods", cniVersion, plugins: [entry] });
-  const conflist = (): string => join(conf, "10-netplug.conflist");
-
-  test.each<[what: string, config: string, message: string]>([
-    ["a wrong value", toConfig({ ...NETPLUG, mtu: -1 }), 'read "mtu": got -1, want a whole number 68..65535'],
-    ["a wrong path of the log", toConfig({ ...NETPLUG, log_file_path: "cni.log" }), 'read "log_file_path": got "cni.log"'],
-    ["nobody who gives addresses", toConfig({ type: "netplug" }), 'read "ipam.type": got nothing'],
-    ["keys that exclude each other", toConfig({ ...NETPLUG, ipam: { type: "host-local", ipv4_pools: ["a"] } }), 'use "ipam.ipv4_pools"'],
-    ["a version that there is not", toConfig(NETPLUG, "1.2.0"), 'read "cniVersion": got "1.2.0"'],
-  ])("is refused before anything is changed: %s", async (_what, config, message) => {
-    writeFileSync(conflist(), "of before");
-    const { status, lines } = await run([...places(), "--once"], { CNI_NETWORK_CONFIG: config });
-    const said = lines.at(-1)?.["msg"] ?? "";
-    expect([status, said]).toEqual([1, expect.stringContaining(message)]);
-    expect(said).toStartWith("check CNI_NETWORK_CONFIG: netplug would refuse every pod: ");
-    expect([readFileSync(conflist(), "utf8"), readdirSync(bin)]).toEqual(["of before", []]);
-  });
-
-  test.each<[what: string, entry: object]>([
-    ["a datastore and files that cannot be reached from here", { etcd_endpoints: "https://192.0.2.1:2379", etcd_ca_cert_file: "/none" }],
-    ["a kubeconfig that is not here", { datastore_type: "kubernetes", kubernetes: { kubeconfig: "/none" }, policy: { type: "k8s" } }],
-    ["a password whose user the runtime's environment may name", { etcd_password: "s3cret" }],
-    ["a name of the node that is in a file of the host", { nodename_file: "/dev/null/none" }],
-    ["a file that says something else here than on the host", { nodename: "", nodename_file: "/proc/version" }],
-    ["a file of the MTU that holds none here", { lib_dir: "/sys/class/net/lo" }],
-    [
-      "addresses that each container asks for itself",
-      { ipam: { type: "netplug-ipam", assign_ipv4: "false" }, capabilities: { ips: true } },
-    ],
-  ])("is none because of %s", async (_what, keys) => {
-    const log = join(folder, "cni.log");
-    const config = toConfig({ ...NETPLUG, log_file_path: log, ...keys });
-    const { status } = await run([...places(), "--once"], { CNI_NETWORK_CONFIG: config });
-    expect([status, readFileSync(conflist(), "utf8"), existsSync(log)]).toEqual([0, config, false]);
-  });
-
-  test("is none because of a version that the runtime need not choose", async () => {
-    const config = JSON.stringify({ name: "pods", cniVersion: "1.2.0", cniVersions: ["1.1.0", "1.2.0"], plugins: [NETPLUG] });
-    expect((await run([...places(), "--once"], { CNI_NETWORK_CONFIG: config })).status).toBe(0);
-  });
-
-  test("is judged by the executable that pods will get, when that is somebody else's", async () => {
-    const env = { CNI_NETWORK_CONFIG: toConfig({ ...NETPLUG, mtu: -1 }), SKIP_CNI_BINARIES: "netplug" };
-    expect((await run([...places(), "--once"], env)).status).toBe(0);
-    const theirs = (answer: string): void =>
-      writeFileSync(join(bin, "netplug"), `#!/bin/sh\n[ "$CNI_COMMAND" = ADD ] && echo '${answer}'\nexit 1\n`, { mode: 0o755 });
-    theirs('{"code": 8, "msg": "no such namespace"}');
-    expect((await run([...places(), "--once"], env)).status).toBe(0);
-    theirs('{"code": 7, "msg": "I know better"}');
-    const { status, lines } = await run([...places(), "--once"], env);
-    expect([status, lines.at(-1)?.["msg"]]).toEqual([1, expect.stringContaining("every pod: I know better")]);
-    const kept = { ...env, SKIP_CNI_BINARIES: "", UPDATE_CNI_BINARIES: "false" };
-    expect((await run([...places(), "--once"], kept)).status).toBe(1);
-    expect((await run([...places(), "--once"], { ...kept, CNI_NETWORK_CONFIG: toConfig({ type: "other" }) })).status).toBe(0);
-  });
 });
 
 describe("without --once", () => {

@@ -8,6 +8,7 @@ import type { InstallHost } from "../host.ts";
 import type { Settings } from "../settings.ts";
 
 const PLUGIN = "netplug";
+const IPAM_PLUGIN = "netplug-ipam";
 
 const TIMEOUT_MS = 5_000;
 
@@ -35,6 +36,9 @@ const OF_THE_CONFIG: readonly unknown[] = [1, 4, 6, 7, 105];
  * Refuses a network config for which the plugin would refuse every pod. The executable that pods will get is asked: ours, or one of
  * somebody else that stays in the folder. One that cannot be asked refuses nothing.
  *
+ * Of an entry of another main plugin that calls `netplug-ipam`, too, `netplug` is asked: it reads the same keys, and needs a namespace, without
+ * which `netplug-ipam` would give an address. That of somebody else is not asked.
+ *
  * @param origin of the config, for messages
  * @throws NetplugError invalidConfig
  */
@@ -46,35 +50,52 @@ export async function requireAccepted(
   host: InstallHost,
   log: Log,
 ): Promise<void> {
-  const placed = `${binDir}/${PLUGIN}`;
-  const isOthers = settings.skippedBinaries.includes(PLUGIN) || (!settings.updatesBinaries && !isGone(host.disk, placed));
-  for (const entry of entriesOf(config)) {
+  for (const { plugin, entry } of entriesOf(config)) {
+    const placed = `${binDir}/${plugin}`;
+    const isOthers = settings.skippedBinaries.includes(plugin) || (!settings.updatesBinaries && !isGone(host.disk, placed));
+    if (isOthers && plugin === IPAM_PLUGIN) continue;
     const refusal = await ask(isOthers ? placed : host.executable, entry, { binDir, host, log });
     if (refusal === undefined) continue;
     throw new NetplugError(
       "invalidConfig",
-      `check ${origin}: ${PLUGIN} would refuse every pod: ${refusal}; correct it: nothing was changed`,
+      `check ${origin}: ${plugin} would refuse every pod: ${refusal}; correct it: nothing was changed`,
     );
   }
 }
 
+/** An entry, and which of our plugins reads it. */
+interface OwnEntry {
+  readonly plugin: string;
+  readonly entry: JsonObject;
+}
+
 /** As a runtime hands them to the plugin, except for what depends on the host's files. */
-function entriesOf(config: string): readonly JsonObject[] {
+function entriesOf(config: string): readonly OwnEntry[] {
   const document = parseJson(config);
   if (!isJsonObject(document)) return [];
   const { name, cniVersion, cniVersions, plugins = [document] } = document;
   const entries = Array.isArray(plugins) ? plugins.filter((plugin) => isJsonObject(plugin)) : [];
-  return entries
-    .filter(({ type }) => type === PLUGIN)
-    .map((entry) => ({
+  return entries.flatMap((entry) => {
+    const plugin = readerOf(entry);
+    if (plugin === undefined) return [];
+    const asked = {
       ...entry,
       ...leftToHost(entry),
+      type: PLUGIN,
       name,
       // Of several, the runtime takes one that it knows.
       ...(cniVersions === undefined && { cniVersion }),
       // Nothing of this belongs into the host's log.
       ...(String(entry["log_file_path"]).startsWith("/") && { log_file_path: "/dev/null" }),
-    }));
+    };
+    return [{ plugin, entry: asked }];
+  });
+}
+
+/** @returns undefined where it is none of ours */
+function readerOf({ type, ipam }: JsonObject): string | undefined {
+  if (type === PLUGIN) return PLUGIN;
+  return isJsonObject(ipam) && ipam["type"] === IPAM_PLUGIN ? IPAM_PLUGIN : undefined;
 }
 
 function leftToHost(entry: JsonObject): JsonObject {
