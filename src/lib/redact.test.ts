@@ -7,6 +7,7 @@ import { testSeed } from "../../test/support/seed.ts";
 const SECRET = "s3cr3t-Value_42";
 const JWT = "eyJhbGciOiJSUzI1NiIsImtpZCI6IiJ9.eyJzdWIiOiJjbmkifQ.c2lnbmF0dXJl-_";
 const PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----";
+const KEY_DATA = Buffer.from(PEM).toString("base64");
 
 describe("a text loses", () => {
   test.each([
@@ -21,7 +22,13 @@ describe("a text loses", () => {
     [`Authorization: Bearer ${SECRET}`, undefined],
     [`header basic ${SECRET}`, undefined],
     [`token ${JWT} has expired`, `token ${REDACTED} has expired`],
+    [`Authorization: Token ${SECRET}`, undefined],
+    [`{"authorization": "Digest username=x, response=${SECRET}"}`, undefined],
+    [`Set-Cookie: a=b; session=${SECRET}\nno login`, `Set-Cookie: ${REDACTED}\nno login`],
+    [`+ vault login --token ${SECRET} -address x`, `+ vault login --token ${REDACTED} -address x`],
+    [`+ log-in --client-secret ${SECRET}`, undefined],
     [`client-key-data: ${SECRET}`, undefined],
+    [`decode ${KEY_DATA}: no key`, `decode ${REDACTED}: no key`],
     [`AWS_SECRET_ACCESS_KEY=${SECRET} is refused`, `AWS_SECRET_ACCESS_KEY=${REDACTED} is refused`],
     [`secret-access-key: ${SECRET}`, undefined],
     [`client_secret_id=${SECRET}&a=b`, `client_secret_id=${REDACTED}&a=b`],
@@ -36,7 +43,7 @@ describe("a text loses", () => {
     [`decode {"name":"n","etcd_endpoints":"x","cniVersion":"1.0.0","anything":"${SECRET}"} failed`, undefined],
   ])("%p", (text, expected) => {
     const clean = redactText(text);
-    for (const secret of [SECRET, JWT, "MIIEow"]) expect(clean).not.toContain(secret);
+    for (const secret of [SECRET, JWT, "MIIEow", KEY_DATA]) expect(clean).not.toContain(secret);
     expect(clean).toContain(REDACTED);
     if (expected !== undefined) expect(clean).toBe(expected);
   });
@@ -52,6 +59,11 @@ test.each([
   "etcd_password_file=/etc/netplug/password, tokenFile: /run/token, token_dir: /run",
   'read CNI_TOKEN_REFRESH_INTERVAL: got "1ms", want a time',
   "commit 4 writes at revision 17",
+  'open "/run/netplug/etcd-tokens": EMFILE (too many open files)',
+  'read token "/var/run/secrets/kubernetes.io/serviceaccount/token": ENOENT (no such file or directory)',
+  'open "/etc/api-key": no such file',
+  "the API server wants basic authentication",
+  "flag provided but not defined: --token",
 ])("an ordinary message stays as it is, as far as it holds no user information: %p", (text) => {
   expect(redactText(text).replace(`${REDACTED}@`, "node@")).toBe(text);
 });
@@ -107,6 +119,8 @@ test.each([
   `pool "token": "${SECRET}" is no number`,
   `pool "a" token: ${SECRET} is no number`,
   `pod "token": ${SECRET}`,
+  `"/token": ${SECRET} is no number`,
+  `"/a" token: ${SECRET} is no number`,
   `the pool said {"pool": "a", "token": ${SECRET} }`,
 ])("an object beside a secret does not spare it: %p", (text) => {
   expect(redactText(text)).not.toContain(SECRET);

@@ -28,7 +28,7 @@ const DOCUMENT_NAMES = "raw stdin config conf netconf networkconfig network_conf
 
 /** Without one of these, in lower case, there is no secret in a text and none under a name: a superset of all others. */
 const SUSPICIOUS_PARTS =
-  ':// eyj -----begin bearer basic passw passphrase token secret credential "cniversion" key authorization cookie conf raw stdin env'.split(
+  ':// eyj -----begin ls0tls1crudjti bearer basic passw passphrase token secret credential "cniversion" key authorization cookie conf raw stdin env'.split(
     " ",
   );
 
@@ -38,14 +38,20 @@ const SECRETS_IN_TEXT: readonly (readonly [pattern: RegExp, replacement: string]
   [/-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|$)/g, REDACTED],
   // JSON web tokens: Kubernetes and etcd credentials.
   [/eyJ[\w-]+(\.[\w-]*)*/g, REDACTED],
-  [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${REDACTED}`],
+  // PEM once more in base64, as a kubeconfig has keys.
+  [/LS0tLS1CRUdJTi[\w+/=]*/g, REDACTED],
+  // Headers: of a scheme that nobody foresaw, and each of several cookies.
+  [/\b(authorization|cookie): [^\r\n"']+/gi, `$1: ${REDACTED}`],
+  [/\b(bearer|basic)\s+(?!authentication\b)[\w.~+/=-]{8,}/gi, `$1 ${REDACTED}`],
+  // Options of a command.
+  [/((?<![\w-])--?(?:\w+-)*(?:password|token|secret|api-key) )[^\s"']+/gi, `$1${REDACTED}`],
   // User information in a URL, up to the last "@": a password may hold "@" and, written carelessly, "/".
   [/(:\/\/)[^\s"']{0,1000}@/g, `$1${REDACTED}@`],
   // name=value, name: value, "name": "value", as queries, environments, JSON (also inside JSON) and YAML write them, of names as
   // isSecretName() has them. No "-" follows the word but in one name: the pod "default/token-server" is no secret, nor
-  // is "full" in `pool "tokens": full`.
+  // is "full" in `pool "tokens": full` or "EMFILE" in `open "/run/tokens": EMFILE (…)`.
   [
-    /(?<!\b(?:pool|pod|namespace|node|kubeconfig|delegate) "[^"\s=]{0,300}(?=[\w-]{0,64}": [a-z]+:? ))((?:passw|passphrase|secret|token|credential|authorization|bearer|cookie|private[_-]?key|key[_-]?data|api[_-]?key)(?:-access-key|\w{0,64})(?<!file|path|dir|interval)(?:\\?["'])?\s*[=:]\s*)(?!\[redacted\])(?:\\"[\s\S]*?(?:(?<!\\\\)\\"|$)|"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|[^\s,;&"'}\]]+)/gi,
+    /(?<!(?:\b(?:pool|pod|namespace|node|kubeconfig|delegate) "|"\/)[^"\s=]{0,300}(?=[\w-]{0,64}": (?:[a-z]+|E[A-Z0-9]+):? ))((?:passw|passphrase|secret|token|credential|authorization|bearer|cookie|private[_-]?key|key[_-]?data|api[_-]?key)(?:-access-key|\w{0,64})(?<!file|path|dir|interval)(?:\\?["'])?\s*[=:]\s*)(?!\[redacted\])(?:\\"[\s\S]*?(?:(?<!\\\\)\\"|$)|"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|[^\s,;&"'}\]]+)/gi,
     `$1${REDACTED}`,
   ],
 ];
