@@ -64,6 +64,7 @@ test.each([
   'open "/etc/api-key": no such file',
   "the API server wants basic authentication",
   "flag provided but not defined: --token",
+  "read proxy-url: want http://… or https://…",
 ])("an ordinary message stays as it is, as far as it holds no user information: %p", (text) => {
   expect(redactText(text).replace(`${REDACTED}@`, "node@")).toBe(text);
 });

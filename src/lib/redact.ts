@@ -99,7 +99,7 @@ function withoutSecrets(text: string): string {
 function withoutCutUserInfo(text: string): string {
   return text.replace(/(:\/\/)([^\s"'@…]*)(…?)/g, (url, lead: string, rest: string, cut: string) => {
     const hasWholeHost = /^[^/?#:]*(?::\d{1,5})?[/?#]/.test(rest);
-    return cut === "" || hasWholeHost ? url : `${lead}${REDACTED}${CUT}`;
+    return cut === "" || rest === "" || hasWholeHost ? url : `${lead}${REDACTED}${CUT}`;
   });
 }
 
