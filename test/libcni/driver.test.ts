@@ -75,11 +75,13 @@ test.skipIf(driver === undefined).each(CNI_VERSIONS)("libcni drives version %s f
 test.skipIf(driver === undefined)("a chained plugin gets our result, and its own is what comes out (needs go)", async () => {
   using pod = new TestNetns();
   const attachment = { container: node.newContainerID(), netns: pod.path };
-  const config = conflist("1.0.0", [{ type: "tuning", mac: "02:00:5e:00:00:11", mtu: 1380 }]);
+  const dataDir = join(node.folder, "tuning");
+  const config = conflist("1.0.0", [{ type: "tuning", mac: "02:00:5e:00:00:11", mtu: 1380, dataDir }]);
   const { result, error } = await drive("add", config, attachment);
   expect(error).toBeUndefined();
   expect(result?.interfaces?.find(({ name }) => name === "eth0")?.mac).toBe("02:00:5e:00:00:11");
   expect(pod.link("eth0")).toMatchObject({ address: "02:00:5e:00:00:11", mtu: 1380 });
+  expect(await readdir(dataDir)).toHaveLength(1);
   expect(await drive("check", config, attachment)).toEqual({ result: null });
   expect(await drive("del", config, attachment)).toEqual({ result: null });
   expect(await node.addressesInUse()).toBe(0);
