@@ -94,6 +94,14 @@ describe("a variable that is set and invalid is code 4, before any that is missi
     expect(failureOf({ CNI_IFNAME: ifName, CNI_CONTAINERID: "A_b.c-9" })).toBeUndefined();
   });
 
+  test.each([".", "..", "all", "default"])(
+    "the interface name %p has the form of one, and the message says what is wrong with it",
+    (ifName) => {
+      const want = "want a name that the kernel does not reserve";
+      expect(failureOf({ CNI_IFNAME: ifName })).toEqual([4, `read CNI_IFNAME: got "${ifName}", ${want}`]);
+    },
+  );
+
   test("a hostile value is shown cut", () => {
     const [, message] = failureOf({ CNI_CONTAINERID: "$".repeat(100_000) }) ?? [0, ""];
     expect(message.length).toBeLessThan(400);

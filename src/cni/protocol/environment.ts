@@ -87,7 +87,7 @@ const RESERVED_IFNAMES = [".", "..", "all", "default"];
  * name.
  */
 export function findIfNameFault(text: string): string | undefined {
-  if (RESERVED_IFNAMES.includes(text)) return "the name of an interface";
+  if (RESERVED_IFNAMES.includes(text)) return "a name that the kernel does not reserve";
   if (text === "" || text.length > MAX_IFNAME_LENGTH) return `1..${MAX_IFNAME_LENGTH} characters`;
   // The letter before it allows every character at the beginning.
   return isName(`a${text}`, "_.-") ? undefined : 'letters, digits, "_", "." and "-"';
