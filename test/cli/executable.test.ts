@@ -3,6 +3,7 @@ import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { distFolder } from "../support/cni.ts";
+import { ShownDocument } from "../support/document.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { share } from "../support/share.ts";
 import { poolYaml } from "../support/cli/documents.ts";
@@ -340,4 +341,12 @@ describe("colour", () => {
   test.each([{ NO_COLOR: "1" }, { TERM: "dumb" }])("is left out with %j", async (more) => {
     expect(await onTerminal(["get", "ipp"], more)).toStartWith("NAME");
   });
+});
+
+test("the executable needs no newer C library than docs/install.md says", () => {
+  const promised = Number(/glibc 2\.(\d+)/.exec(new ShownDocument("docs/install.md").text)?.[1]);
+  // its table of strings has the versions of all functions that the runtime is linked to
+  const needed = [...readFileSync(netplugctl, "latin1").matchAll(/\0GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
+  expect(needed).not.toEqual([]);
+  expect(Math.max(...needed)).toBeLessThanOrEqual(promised);
 });
