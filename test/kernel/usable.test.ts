@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Fd } from "../../src/linux/fd.ts";
+import { eventually } from "../support/eventually.ts";
 import { addUsableLink, unusable } from "./support/add.ts";
 import { NamespacedNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";
@@ -91,6 +92,7 @@ describe("whenUsable()", () => {
     const v4 = podLink("ctr");
     await addUsableLink(node, pod, v4);
     node.ip(pod, "link set eth0 down");
-    expect(await unusable(node, pod, v4)).toEqual(['interface "eth0"', `interface "${v4.hostName}"`]);
+    // Linux 5.10 shows the other end's state up to a second later
+    await eventually(async () => expect(await unusable(node, pod, v4)).toEqual(['interface "eth0"', `interface "${v4.hostName}"`]));
   });
 });
