@@ -3,8 +3,8 @@
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
-import { DEFAULT_FOLDERS, type Settings } from "./settings.ts";
-import { withoutSlash } from "./variables.ts";
+import { DEFAULT_FOLDERS, type Settings } from "./settings/settings.ts";
+import { withoutSlash } from "./settings/variables.ts";
 
 /** Paths of folders that exist, as this process sees them: in a pod they are mounts of the host's. No slash at the end. */
 export interface Folders {

@@ -4,7 +4,7 @@ import { messageOf, NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log/log.ts";
 import { quote } from "../lib/quote.ts";
 import { requestFirstToken } from "./account/first-token.ts";
-import { KUBECONFIG_NAME, KUBECONFIG_PERMISSIONS, toKubeconfig } from "./account/kubeconfig.ts";
+import { KUBECONFIG_PERMISSIONS, toKubeconfig } from "./account/kubeconfig.ts";
 import { type Grant, isAccepted, PluginAccount } from "./account/plugin-account.ts";
 import { placeBinaries } from "./binaries.ts";
 import { isGone, writeDurably } from "./files/atomic-file.ts";
@@ -16,7 +16,8 @@ import { warnOfEarlierConfigs } from "./network-config/earlier-configs.ts";
 import { makeConfigText } from "./network-config/config-text.ts";
 import { NodeRuntime } from "./network-config/node-runtime.ts";
 import { warnOfSettings } from "./settings-warnings.ts";
-import type { Settings } from "./settings.ts";
+import { KUBECONFIG_NAME } from "./settings/file-names.ts";
+import type { Settings } from "./settings/settings.ts";
 import { hasTlsCopies, readTlsAssets, type TlsAssets, tlsFolderIn, writeTlsAssets } from "./tls-assets.ts";
 
 /** It may hold a password. */

@@ -3,14 +3,14 @@
 import { NetplugError, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log/log.ts";
 import { VERSION } from "../lib/version.ts";
-import { parseCommandLine, USAGE } from "./command-line.ts";
+import { parseCommandLine, USAGE } from "./settings/command-line.ts";
 import type { InstallHost } from "./host.ts";
 import { Installation } from "./install.ts";
-import { readSettings, type Settings } from "./settings.ts";
+import { readSettings, type Settings } from "./settings/settings.ts";
 import { readNotReadyReason, StateFile } from "./state-file.ts";
 import { stay } from "./stay.ts";
 import { toIsoTime } from "./token-renewal.ts";
-import { readPath } from "./variables.ts";
+import { readPath } from "./settings/variables.ts";
 
 const EXIT = { done: 0, failed: 1, usage: 2 } as const;
 

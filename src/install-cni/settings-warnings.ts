@@ -2,11 +2,8 @@
 
 import type { Log } from "../lib/log/log.ts";
 import { findUnknownNames } from "./binaries.ts";
-import type { Settings } from "./settings.ts";
+import { HOW_TO_FIND, type Settings } from "./settings/settings.ts";
 import type { TlsAssets } from "./tls-assets.ts";
-
-/** What says where the API server is. */
-export const HOW_TO_FIND = "set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, or KUBECONFIG";
 
 /** Writes a line for each of them. */
 export function warnOfSettings(settings: Settings, assets: TlsAssets, log: Log): void {

@@ -5,6 +5,7 @@ import { quote } from "../lib/quote.ts";
 import { isGone, writeDurably } from "./files/atomic-file.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 import type { InstallHost } from "./host.ts";
+import { TLS_FOLDER } from "./settings/file-names.ts";
 
 /** Keys of the Secret, which are the files' names on both sides. */
 const NAMES = { caCert: "etcd-ca", cert: "etcd-cert", key: "etcd-key" } as const;
@@ -15,8 +16,6 @@ type TlsAssetName = keyof typeof NAMES;
 /** Content of the files that are there. */
 export type TlsAssets = { readonly [N in TlsAssetName]?: string };
 
-/** Of the copies, in the folder of network configs. */
-export const TLS_FOLDER = "netplug-tls";
 const PERMISSIONS = 0o600;
 
 /** @throws NetplugError ioFailure; invalidConfig for a key without its certificate, or the reverse */

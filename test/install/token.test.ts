@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { Installation } from "../../src/install-cni/install.ts";
 import { runInstallCni } from "../../src/install-cni/main.ts";
-import { readSettings } from "../../src/install-cni/settings.ts";
+import { readSettings } from "../../src/install-cni/settings/settings.ts";
 import { createLog, type LogRecord } from "../../src/lib/log/log.ts";
 import { silentLog } from "../support/silent-log.ts";
 import { systemClock } from "../../src/lib/clock.ts";

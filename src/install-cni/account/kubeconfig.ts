@@ -2,9 +2,6 @@
 
 import type { KubeAccess } from "../../kube/access/access.ts";
 
-/** Name of the file, in the folder of network configs. */
-export const KUBECONFIG_NAME = "netplug-kubeconfig";
-
 /** It holds a token. */
 export const KUBECONFIG_PERMISSIONS = 0o600;
 

@@ -8,7 +8,7 @@ import type { ResourceType } from "../../kube/resource-type.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { InstallHost } from "../host.ts";
-import { DEFAULT_ACCOUNT, type Settings } from "../settings.ts";
+import { DEFAULT_ACCOUNT, type Settings } from "../settings/settings.ts";
 import type { ServerAccess } from "./kubeconfig.ts";
 
 /** Role of `manifests/rbac.yaml` that permits what we do, for messages. */

@@ -3,10 +3,9 @@
 import { NetplugError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { quote } from "../../lib/quote.ts";
-import { KUBECONFIG_NAME } from "../account/kubeconfig.ts";
 import type { InstallHost } from "../host.ts";
-import { HOW_TO_FIND } from "../settings-warnings.ts";
-import type { Settings } from "../settings.ts";
+import { KUBECONFIG_NAME } from "../settings/file-names.ts";
+import { HOW_TO_FIND, type Settings } from "../settings/settings.ts";
 import type { TlsAssets } from "../tls-assets.ts";
 import { findCommonVersion } from "./chained-version.ts";
 import { CHAINED_PLUGINS, toConflist } from "./conflist.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { parseNetworkConfig } from "../../cni/config/parse-network-config.ts";
-import { readSettings } from "../settings.ts";
+import { readSettings } from "../settings/settings.ts";
 import type { TlsAssets } from "../tls-assets.ts";
 import { toConflist } from "./conflist.ts";
 

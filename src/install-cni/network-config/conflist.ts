@@ -1,6 +1,6 @@
 /** The network config that is written when nobody gives a template. */
 
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
 import { type TlsAssets, toHostPath } from "../tls-assets.ts";
 
 /** Must not change: addresses in the datastore are recorded under it. */

@@ -8,7 +8,7 @@ import { isJsonObject, parseJson } from "../../lib/json.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { PluginAccount } from "../account/plugin-account.ts";
 import type { InstallHost } from "../host.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
 import { NEWEST, SAFE } from "./chained-version.ts";
 import { atVersion } from "./conflist.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readSettings } from "../settings.ts";
+import { readSettings } from "../settings/settings.ts";
 import type { TlsAssets } from "../tls-assets.ts";
 import { toPlaceholders } from "./placeholders.ts";
 

@@ -1,6 +1,6 @@
 /** The values of a template's placeholders. */
 
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
 import { toHostPath } from "../tls-assets.ts";
 import type { NodeFindings } from "./conflist.ts";
 import type { Placeholders } from "./template.ts";

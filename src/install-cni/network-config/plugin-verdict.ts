@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { isGone } from "../files/atomic-file.ts";
 import type { InstallHost } from "../host.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
 
 const PLUGIN = "netplug";
 const IPAM_PLUGIN = "netplug-ipam";

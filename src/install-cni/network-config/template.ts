@@ -38,14 +38,6 @@ export function hasPlaceholder(text: string, name: string): boolean {
 }
 
 /**
- * Whether runtimes take a file of this name for the config of one plugin. One that finds a list there refuses it, and
- * containerd takes no other file instead.
- */
-export function isNameOfSingle(fileName: string): boolean {
-  return /\.(?:conf|json)$/.test(fileName);
-}
-
-/**
  * Checks what a runtime needs to take a network config for one at all; what is in a plugin's part, that plugin checks.
  *
  * @param fileName whose extension says whether it must be a list

@@ -1,18 +1,16 @@
 /** What an installation is told: options, then the environment, then defaults. */
 
-import type { EtcdConfig } from "../datastore/config/datastore-config.ts";
-import { checkEtcdConfig, datastoreSettingsOfEnvironment, parseEndpoints, variableOf } from "../datastore/config/datastore-settings.ts";
-import { renameSettings } from "../datastore/config/rename-settings.ts";
-import { isNodeName, NODE_NAME } from "../endpoint/names.ts";
-import type { KubeSettings } from "../kube/access/access.ts";
-import { toServerUrl } from "../kube/access/server-url.ts";
-import { NetplugError } from "../lib/errors.ts";
-import { LOG_LEVELS, type LogLevel } from "../lib/log/log.ts";
-import { ETH_MAX_MTU, ETH_MIN_MTU } from "../linux/netlink/constants.ts";
-import { KUBECONFIG_NAME } from "./account/kubeconfig.ts";
+import type { EtcdConfig } from "../../datastore/config/datastore-config.ts";
+import { checkEtcdConfig, datastoreSettingsOfEnvironment, parseEndpoints, variableOf } from "../../datastore/config/datastore-settings.ts";
+import { renameSettings } from "../../datastore/config/rename-settings.ts";
+import { isNodeName, NODE_NAME } from "../../endpoint/names.ts";
+import type { KubeSettings } from "../../kube/access/access.ts";
+import { toServerUrl } from "../../kube/access/server-url.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { LOG_LEVELS, type LogLevel } from "../../lib/log/log.ts";
+import { ETH_MAX_MTU, ETH_MIN_MTU } from "../../linux/netlink/constants.ts";
 import type { Options } from "./command-line.ts";
-import { isNameOfSingle } from "./network-config/template.ts";
-import { TLS_FOLDER } from "./tls-assets.ts";
+import { readConfName, readFileName } from "./file-names.ts";
 import { type Environment, fault, readDuration, readFlag, readNumber, readPath, readText, readChoice, withoutSlash } from "./variables.ts";
 
 /** Where manifests mount the host's folders. */
@@ -21,8 +19,8 @@ export const DEFAULT_FOLDERS = { bin: "/host/opt/cni/bin", conf: "/host/etc/cni/
 /** The account that the plugin acts as, as `manifests/rbac.yaml` names it. */
 export const DEFAULT_ACCOUNT = { namespace: "kube-system", name: "netplug-cni-plugin" } as const;
 
-/** What lies beside the network config. */
-const OWN_NAMES: readonly string[] = [KUBECONFIG_NAME, TLS_FOLDER];
+/** What says where the API server is. */
+export const HOW_TO_FIND = "set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, or KUBECONFIG";
 
 /** How other roles log in to etcd. Here certificates come from {@link Settings.tlsAssetsDir}, and a password belongs in a template. */
 const OF_OTHER_ROLES = ["ETCD_CA_CERT_FILE", "ETCD_CERT_FILE", "ETCD_KEY_FILE", "ETCD_USERNAME", "ETCD_PASSWORD"] as const;
@@ -173,23 +171,6 @@ function readNodeName(env: Environment): string | undefined {
   const name = readText(env, "KUBERNETES_NODE_NAME");
   if (name !== undefined && !isNodeName(name)) throw fault("KUBERNETES_NODE_NAME", name, NODE_NAME);
   return name;
-}
-
-/** Of a template its own content says which name it may have. */
-function readConfName(env: Environment, isOurList: boolean): string {
-  const name = readFileName(env, "CNI_CONF_NAME") ?? "10-netplug.conflist";
-  if (!isOurList || !isNameOfSingle(name)) return name;
-  const why = "it is a list of plugins, and runtimes read lists from such files only; .conf is for a single plugin in CNI_NETWORK_CONFIG";
-  throw fault("CNI_CONF_NAME", name, `a name that ends in .conflist: ${why}`);
-}
-
-/** A name and no path: what is written lies in the config folder. */
-function readFileName(env: Environment, name: string): string | undefined {
-  const text = readText(env, name);
-  if (text === undefined) return undefined;
-  if (text.includes("/") || text.startsWith(".")) throw fault(name, text, "the name of a file, without a folder");
-  if (OWN_NAMES.includes(text)) throw fault(name, text, "a name that is not taken by another file of ours");
-  return text;
 }
 
 function splitList(text = ""): readonly string[] {

@@ -1,8 +1,8 @@
 /** Reading variables of the environment: one that is empty is absent, one that makes no sense is refused. */
 
-import { hasControlCharacter } from "../lib/characters.ts";
-import { NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
+import { hasControlCharacter } from "../../lib/characters.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
 
 /** The variables of the process, handed in. */
 export type Environment = Readonly<Record<string, string | undefined>>;

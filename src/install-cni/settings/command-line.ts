@@ -1,6 +1,6 @@
 /** The command line of the role. */
 
-import { quote } from "../lib/quote.ts";
+import { quote } from "../../lib/quote.ts";
 
 /** What the arguments say. For a folder that is absent `openFolders()` has the default; `isOnce` may also come from SLEEP, see `readSettings()`. */
 export interface Options {
