@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { TEST_FOLDERS } from "../test/parts.ts";
 import { checkForeignCalls, checkWorld } from "./adapters.ts";
-import { checkCircles } from "./circles.ts";
+import { checkCircles, checkFolderCircles } from "./circles.ts";
 import { checkDocComments } from "./doc-comments.ts";
 import { checkLength, checkMachinePaths, checkNoFocus, checkReadmes, checkTestsAreRun, checkTypeEscapes } from "./house-rules.ts";
 import { checkDoor, checkLayers } from "./layers.ts";
@@ -20,6 +20,7 @@ export function checkArchitecture(root: string): Problem[] {
   return [
     ...checkLayers(files),
     ...checkCircles(files),
+    ...checkFolderCircles(files),
     ...checkDriverFolders(files),
     ...checkDoor(files),
     ...checkForeignCalls(files),
