@@ -49,15 +49,12 @@ export interface ApplyOptions extends WriteOptions {
   readonly force?: boolean | undefined;
 }
 
-/** What must still hold of the object (else the deletion is a conflict), and how it goes. */
+/** What must still hold of the object: else the deletion is a conflict. */
 export interface DeleteOptions extends CallOptions {
   /** Deletes only this very object, not a later one of the same name. */
   readonly uid?: string | undefined;
   /** Deletes only this very state of the object. */
   readonly resourceVersion?: string | undefined;
-  /** What becomes of objects that it owns. @default what the type has */
-  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground" | undefined;
-  readonly gracePeriodSeconds?: number | undefined;
 }
 
 const PAGE_SIZE = 500;
@@ -194,9 +191,9 @@ export class KubeClient {
    * @throws KubeError otherObject when `uid` is another, conflict when `resourceVersion` is
    */
   async delete(type: ResourceType, ref: ObjectName, options: DeleteOptions = {}): Promise<boolean> {
-    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
+    const { uid, resourceVersion } = options;
     const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
-    const body = JSON.stringify({ kind: "DeleteOptions", apiVersion: "v1", preconditions, propagationPolicy, gracePeriodSeconds });
+    const body = JSON.stringify({ kind: "DeleteOptions", apiVersion: "v1", preconditions });
     try {
       // With the UID a second try cannot hit an object that somebody else has created meanwhile.
       await this.#call(toRequest("delete", type, ref, { body, isRepeatable: uid !== undefined }), options);

@@ -1,15 +1,5 @@
 /** What all objects of the Kubernetes API have in common. */
 
-/** Whose end ends this object, too. */
-export interface OwnerReference {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly controller?: boolean;
-  readonly blockOwnerDeletion?: boolean;
-}
-
 /** The part of `metadata` that netplug reads or writes. */
 export interface ObjectMeta {
   readonly name?: string;
@@ -19,15 +9,12 @@ export interface ObjectMeta {
   readonly uid?: string;
   /** Opaque: compared for equality only. */
   readonly resourceVersion?: string;
-  readonly generation?: number;
   /** RFC 3339, whole seconds. */
   readonly creationTimestamp?: string;
   /** There once somebody has asked for the object's end. */
   readonly deletionTimestamp?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly finalizers?: readonly string[];
-  readonly ownerReferences?: readonly OwnerReference[];
   /** Who set which field, as the API server keeps it. */
   readonly managedFields?: readonly object[];
 }
