@@ -10,11 +10,3 @@ export function onlyNamed(kind: Kind): CelRule {
   if (singleton === undefined) throw new TypeError(`describe ${kind}: it is no singleton`);
   return { rule: `self.metadata.name == '${singleton}'`, message: `there is only one ${kind}: want the name ${singleton}` };
 }
-
-/** Allows DNS labels alone, for a kind whose names become part of other names. */
-export function dnsLabelName(kind: Kind): CelRule {
-  return {
-    rule: "size(self.metadata.name) <= 63 && !self.metadata.name.contains('.')",
-    message: `want a DNS label as the name of a ${kind}: at most 63 lower-case letters, digits and -`,
-  };
-}

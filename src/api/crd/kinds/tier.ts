@@ -3,7 +3,6 @@
 import { BUILT_IN_TIERS, type TierSpec } from "../../tier.ts";
 import { AGE, specColumn } from "../columns.ts";
 import type { KindDefinition } from "../definition.ts";
-import { dnsLabelName } from "../name-rules.ts";
 
 /** Its rules are those of `tierProblems`, and that a name has no dot. */
 export const TIER_DEFINITION: KindDefinition<TierSpec> = {
@@ -16,7 +15,10 @@ export const TIER_DEFINITION: KindDefinition<TierSpec> = {
   samples: [{}],
   rules: {
     "": [
-      dnsLabelName("Tier"),
+      {
+        rule: "size(self.metadata.name) <= 63 && !self.metadata.name.contains('.')",
+        message: "want a DNS label as the name of a Tier: at most 63 lower-case letters, digits and -",
+      },
       ...BUILT_IN_TIERS.map(({ name, spec }) => ({
         rule: `self.metadata.name != '${name}' || (has(self.spec.order) && self.spec.order == ${spec.order.toFixed(1)} && self.spec.defaultAction == '${spec.defaultAction}')`,
         message: `tier ${name} is built in: want order ${spec.order} and defaultAction ${spec.defaultAction}`,
