@@ -5,10 +5,11 @@ import type { Query, Revision, Stored, Write } from "../datastore/datastore.ts";
 import { failureOf } from "../../test/support/failure-of.ts";
 import { createIpamWorld } from "../../test/support/ipam.ts";
 import { toFacts } from "../ipam/facts.ts";
+import type { ReleasePlan } from "../ipam/plan-release.ts";
 import { readFacts, transact } from "../ipam/transact/transact.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
-import { type DelPlan, type DelRequest, delQueries, endWritesOf, planDel } from "./plan-del.ts";
+import { type DelRequest, delQueries, endWritesOf, planDel } from "./plan-del.ts";
 import { toRecordQuery } from "./record.ts";
 
 const REF = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" } as const;
@@ -30,7 +31,7 @@ const REQUEST: DelRequest = {
 };
 
 /** What is planned when these owners have addresses of a block, and this is recorded. */
-function planOf(record: { readonly uid?: string; readonly containerID?: string }, ...owners: readonly AllocationOwner[]): DelPlan {
+function planOf(record: { readonly uid?: string; readonly containerID?: string }, ...owners: readonly AllocationOwner[]): ReleasePlan {
   const { uid = "uid-1", containerID } = record;
   const value: WorkloadEndpoint = {
     apiVersion: "netplug.io/v3",

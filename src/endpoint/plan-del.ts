@@ -5,7 +5,7 @@ import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Query, Revision, Write } from "../datastore/datastore.ts";
 import { expectNotFrozen } from "../ipam/cluster.ts";
 import { type Facts, know, withoutRepeats } from "../ipam/facts.ts";
-import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../ipam/plan-release.ts";
+import { planReleaseOf, type ReleasePlan, releaseQueries } from "../ipam/plan-release.ts";
 import { type RecordQuery, toRecordQuery } from "./record.ts";
 
 /** What is to be removed: the allocations and records that the two predicates pick. */
@@ -17,15 +17,6 @@ export interface DelRequest {
   readonly isTargetRecord: (record: WorkloadEndpoint) => boolean;
   /** Records to look at, besides those that the released allocations name; "none": look at none, all have ended already. */
   readonly records: readonly RecordQuery[] | "none";
-}
-
-/** What a DEL takes away with one commit. */
-export interface DelPlan {
-  readonly released: readonly ReleasedAddress[];
-  /** With the condition under which they may be made; none when there is nothing to take away. */
-  readonly writes: readonly Write[];
-  /** False: there is more to take away. Plan again when this is committed. */
-  readonly isAll: boolean;
 }
 
 /** What {@link planDel} is certain to ask for: one round trip. */
@@ -40,14 +31,14 @@ export function delQueries({ node, records }: Pick<DelRequest, "node" | "records
  * @throws {NetplugError} tryAgainLater while nothing at all may be written
  * @throws {FactsWanted} what must be read first
  */
-export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan {
+export function planDel(request: DelRequest, facts: Facts, now: number): ReleasePlan {
   const release = planReleaseOf(request.isTargetOwner, request.node, facts, now);
   const owners = release.released.map(({ owner }) => owner);
   const records = request.records === "none" ? [] : withoutRepeats([...request.records, ...recordsNamedBy(owners)]);
   const ends = endWritesOf(records, owners, request.isTargetRecord, facts);
   // A release's writes contain the condition; without one, when a delegate gave the addresses, it is added.
   const condition = release.writes.length === 0 && ends.length > 0 ? [expectNotFrozen(facts)] : [];
-  return { released: release.released, writes: [...condition, ...release.writes, ...ends], isAll: release.isAll };
+  return { ...release, writes: [...condition, ...release.writes, ...ends] };
 }
 
 /** The writes that end the picked records. @param owners whose addresses are released */

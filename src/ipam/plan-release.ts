@@ -4,7 +4,7 @@ import type { Allocation, AllocationOwner } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import type { Address } from "../lib/ip/address.ts";
-import { addressAt, type Prefix } from "../lib/ip/prefix.ts";
+import { addressAt } from "../lib/ip/prefix.ts";
 import { release } from "./block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
 import { borrowedBlocks, NO_DRAFT, ownBlocks, toBlockWrites, withBlock } from "./draft.ts";
@@ -13,17 +13,15 @@ import type { Facts } from "./facts.ts";
 /** An address that was released. */
 export interface ReleasedAddress {
   readonly address: Address;
-  /** CIDR of its block. */
-  readonly block: Prefix;
   readonly owner: AllocationOwner;
 }
 
-/** What one commit releases. */
+/** What one commit takes away. */
 export interface ReleasePlan {
   readonly released: readonly ReleasedAddress[];
-  /** At most one per block, with the conditions under which they are right; none when there is nothing to release. */
+  /** With the conditions under which they are right; none when there is nothing to take away. */
   readonly writes: readonly Write[];
-  /** False: there is more to release, in further blocks. Plan again when this is committed. */
+  /** False: there is more, in further blocks. Plan again when this is committed. */
   readonly isAll: boolean;
 }
 
@@ -58,7 +56,7 @@ export function planReleaseOf(isTarget: (owner: AllocationOwner) => boolean, nod
       break;
     }
     draft = withBlock(draft, stored, result.block);
-    for (const { ordinal, owner } of result.released) released.push({ address: addressAt(block.cidr, ordinal), block: block.cidr, owner });
+    for (const { ordinal, owner } of result.released) released.push({ address: addressAt(block.cidr, ordinal), owner });
   }
   return { released, writes: released.length === 0 ? [] : [notFrozen, ...toBlockWrites(draft)], isAll };
 }

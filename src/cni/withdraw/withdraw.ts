@@ -1,17 +1,18 @@
 /** Removes addresses and records of attachments from the datastore: for DEL, GC, and a failed ADD. */
 
-import { type DelPlan, delQueries, type DelRequest, planDel } from "../../endpoint/plan-del.ts";
+import { delQueries, type DelRequest, planDel } from "../../endpoint/plan-del.ts";
 import { runtimeUidOf } from "../../endpoint/names.ts";
 import { isSameAttachment } from "../../ipam/block.ts";
+import type { ReleasePlan } from "../../ipam/plan-release.ts";
 import { transact, type TransactOptions } from "../../ipam/transact/transact.ts";
 import { attachmentIdOf, recordQueryOfCall } from "../call-requests.ts";
 import type { Call } from "../call.ts";
 import { transactPortsOf } from "../transact-ports.ts";
 
 /** Removes as much as one commit can. @throws NetplugError tryAgainLater when the datastore is away */
-export async function withdraw(call: Call, request: DelRequest, options: TransactOptions<DelPlan> = {}): Promise<DelPlan> {
+export async function withdraw(call: Call, request: DelRequest, options: TransactOptions<ReleasePlan> = {}): Promise<ReleasePlan> {
   return await call.ledger.time("datastore", () =>
-    transact<DelPlan>(
+    transact<ReleasePlan>(
       transactPortsOf(call),
       delQueries(request),
       (known, { now }) => {
