@@ -13,6 +13,4 @@ export interface Findings {
   /** Faults without which DEL does what it can. */
   readonly faults: FieldFault[];
   unknownKeys: number;
-  /** The keys outside of sections. */
-  readonly top: object;
 }

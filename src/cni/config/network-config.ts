@@ -8,6 +8,7 @@ import type { LogLevel } from "../../lib/log/log.ts";
 import type { MacAddress } from "../../lib/mac-address.ts";
 import type { CniResult } from "../protocol/result.ts";
 import type { CniVersion } from "../protocol/versions.ts";
+import type { EtcdSettings } from "../../datastore/config/datastore-settings.ts";
 import type { DatastoreType } from "./field.ts";
 
 /** What `parseNetworkConfig` makes of stdin. Spelling of the file stays behind; times are in milliseconds. */
@@ -23,7 +24,8 @@ export interface NetworkConfig {
   readonly libDir: string;
   /** As written; undefined: the environment or the default decides, see `resolveDatastore`. */
   readonly datastoreType: DatastoreType | undefined;
-  readonly etcd: EtcdOptions;
+  /** The environment may add to it, see `resolveDatastore`. */
+  readonly etcd: EtcdSettings;
   readonly ipam: IpamConfig;
   readonly log: LogConfig;
   readonly allowIpForwarding: boolean;
@@ -59,18 +61,6 @@ export interface NetworkConfig {
   readonly validAttachments: readonly Attachment[] | undefined;
   /** The whole document as it came, for delegates. */
   readonly raw: JsonObject;
-}
-
-/** What the config says of etcd; the environment may add to it, see `resolveDatastore`. */
-export interface EtcdOptions {
-  /** Empty: from the environment, else the default; see `resolveDatastore`. */
-  readonly endpoints: readonly string[];
-  readonly discoverySrv: string | undefined;
-  readonly keyFile: string | undefined;
-  readonly certFile: string | undefined;
-  readonly caCertFile: string | undefined;
-  readonly username: string | undefined;
-  readonly password: string | undefined;
 }
 
 /** The section `ipam`: who gives the addresses, from which pools and of which families, and what the pod's routes are. */

@@ -20,8 +20,7 @@ import {
 } from "../protocol/versions.ts";
 import { FieldFault } from "./field.ts";
 import type { Findings } from "./findings.ts";
-import { readTable } from "./read-table.ts";
-import { NETWORK_CONFIG } from "./tables.ts";
+import { readKeys } from "./read-table.ts";
 import { toNetworkConfig } from "./to-network-config.ts";
 
 /** What a call works with from here on. The document as it came is in `config.raw`: for delegates, and for what is looked up in their part. */
@@ -49,9 +48,9 @@ export function parseNetworkConfig(text: string, command: string): ParsedConfig 
   const cniVersion = requireVersion(version);
   const verb = requireVerb(command, cniVersion);
   const datastore = document["datastore_type"] === "kubernetes" ? "kubernetes" : "etcdv3";
-  const findings: Findings = { verb, datastore, warnings: [], faults: [], unknownKeys: 0, top: NETWORK_CONFIG };
+  const findings: Findings = { verb, datastore, warnings: [], faults: [], unknownKeys: 0 };
   try {
-    const values = readTable(NETWORK_CONFIG, document, findings);
+    const values = readKeys(document, findings);
     const prevResult = readPrevResult(document, cniVersion, verb, findings.warnings);
     const config = toNetworkConfig({ name, cniVersion, prevResult, raw: document }, values, findings.warnings);
     requireForVerb(verb, config);

@@ -5,18 +5,22 @@ import { type Field, FieldFault, type Need, type Section, type Table, type Value
 import type { Findings } from "./findings.ts";
 import { isEmpty, readValue, wantedOf } from "./read-value.ts";
 import { warnIfMisspelt, within } from "./spelling.ts";
+import { NETWORK_CONFIG } from "./tables.ts";
 
-/**
- * Reads a document by its table. Goes through the keys of the document, which are few, not through those of the table.
- *
- * @throws {FieldFault}
- */
-export function readTable<T extends Table>(table: T, document: JsonObject, findings: Findings): Values<T> {
+/** What reading the network config gives. */
+export type ConfigValues = Values<typeof NETWORK_CONFIG>;
+
+/** Reads the network config by its table. @throws {FieldFault} */
+export function readKeys(document: JsonObject, findings: Findings): ConfigValues {
   // The shape of the values follows the table's key by key.
-  return readObject(table, document, "", true, findings) as Values<T>;
+  return readObject(NETWORK_CONFIG, document, "", true, findings);
 }
 
-/** @param isOurs whether an unknown key is worth a look */
+/**
+ * Goes through the keys of the document, which are few, not through those of the table.
+ *
+ * @param isOurs whether an unknown key is worth a look
+ */
 function readObject(table: Table, document: JsonObject, place: string, isOurs: boolean, findings: Findings): JsonObject {
   const values: Record<string, unknown> = {};
   for (const key of Object.keys(document)) {

@@ -45,7 +45,7 @@ export function readValue(field: Field, value: unknown, place: string, findings:
     case "endpoints":
       return parseEtcdEndpoints(value);
     case "authority":
-      return parseEtcdAuthority(value);
+      return isAuthority(value) ? value : undefined;
   }
 }
 
@@ -102,9 +102,4 @@ function parseEtcdEndpoints(text: string): readonly string[] | undefined {
     endpoints.push(endpoint);
   }
   return endpoints.length === 0 ? undefined : endpoints;
-}
-
-/** `etcd_authority`: what follows the scheme in a URL. */
-function parseEtcdAuthority(text: string): string | undefined {
-  return isAuthority(text) ? text : undefined;
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../lib/json.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Findings } from "./findings.ts";
+import { NETWORK_CONFIG } from "./tables.ts";
 
 /** Unknown keys that are looked at in one config: nobody misspells more, and each costs a comparison with every known one. */
 const MAX_UNKNOWN_KEYS = 50;
@@ -17,7 +18,7 @@ export function checkSpelling(document: JsonObject, known: object, place: string
 export function warnIfMisspelt(key: string, known: object, place: string, findings: Findings): void {
   if (++findings.unknownKeys > MAX_UNKNOWN_KEYS) return;
   const near = nearestName(key, Object.keys(known));
-  const meant = near !== undefined ? within(place, near) : Object.hasOwn(findings.top, key) ? key : undefined;
+  const meant = near !== undefined ? within(place, near) : Object.hasOwn(NETWORK_CONFIG, key) ? key : undefined;
   if (meant === undefined) return;
   findings.warnings.push(`key ${quote(within(place, key))} is unknown and has no effect: was ${quote(meant)} meant?`);
 }

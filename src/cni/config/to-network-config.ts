@@ -1,11 +1,10 @@
 /** From the keys of the file to the names that the program uses. */
 
 import type { Family } from "../../lib/ip/address.ts";
-import type { EtcdOptions, IpamConfig, NetworkConfig } from "./network-config.ts";
-import type { Label, Values } from "./field.ts";
-import type { NETWORK_CONFIG } from "./tables.ts";
-
-type ConfigValues = Values<typeof NETWORK_CONFIG>;
+import type { EtcdSettings } from "../../datastore/config/datastore-settings.ts";
+import type { IpamConfig, NetworkConfig } from "./network-config.ts";
+import type { Label } from "./field.ts";
+import type { ConfigValues } from "./read-table.ts";
 
 const MIB = 1024 * 1024;
 const DAY_MS = 86_400_000;
@@ -38,7 +37,7 @@ export function toNetworkConfig(
     hostname: values.hostname,
     libDir,
     datastoreType: values.datastore_type,
-    etcd: toEtcdOptions(values, warnings),
+    etcd: toEtcdSettings(values, warnings),
     ipam: toIpam(values.ipam ?? {}),
     log: {
       level: values.log_level ?? "INFO",
@@ -95,7 +94,7 @@ function toIpam(ipam: NonNullable<ConfigValues["ipam"]>): IpamConfig {
   return { type, families, pools, routes };
 }
 
-function toEtcdOptions(values: ConfigValues, warnings: string[]): EtcdOptions {
+function toEtcdSettings(values: ConfigValues, warnings: string[]): EtcdSettings {
   return {
     endpoints: toEndpoints(values, warnings),
     discoverySrv: values.etcd_discovery_srv,

@@ -74,7 +74,7 @@ export function settingsOfEtcd(etcd: EtcdSettings): DatastoreSettings {
 }
 
 /** As {@link EtcdConfig}, merged or not. */
-type EtcdSettings = Pick<EtcdConfig, "endpoints"> & { readonly [K in Exclude<keyof EtcdConfig, "endpoints">]?: string | undefined };
+export type EtcdSettings = Pick<EtcdConfig, "endpoints"> & { readonly [K in Exclude<keyof EtcdConfig, "endpoints">]?: string | undefined };
 
 /**
  * Makes of merged settings what `openDatastore` wants.
