@@ -75,7 +75,7 @@ export class LinkWork {
     if (unusable.length === 0) return undefined;
     return async () => {
       const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };
-      const left = await whileHeld(hold, () => ledger.time("kernel", () => whenUsable(unusable, sockets, link, pair, options)));
+      const left = await whileHeld(hold, () => ledger.time("kernel", () => whenUsable(sockets, link, pair, options)));
       // No failure: lost packets are sent again, and creating the pod again would take longer.
       if (left.length > 0) log.warning("the kernel has not made all usable, first packets may be lost", { unusable: left.join(", ") });
     };

@@ -89,9 +89,7 @@ export function gatewayRoute(destination: Prefix, index: Ifindex, isSecondChoice
 /** Brings the host side up, and adds its routes. */
 export function hostRequests(link: PodLink, index: Ifindex): readonly NetlinkRequest[] {
   const requests = [setLinkUp(index, link.hostName)];
-  for (const family of familiesOf(link)) {
-    if (family === 6) requests.push(addAddress({ index, address: NEXT_HOPS[6], length: LINK_LOCAL_LENGTH, scope: "link" }));
-  }
+  if (familiesOf(link).includes(6)) requests.push(addAddress({ index, address: NEXT_HOPS[6], length: LINK_LOCAL_LENGTH, scope: "link" }));
   for (const address of link.addresses) requests.push(addRoute({ destination: toHostPrefix(address), index }));
   return requests;
 }

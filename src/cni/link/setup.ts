@@ -34,7 +34,7 @@ export type CreatedLink = Link & { readonly peer: Ifindex };
  * @param mayReplace throws when the existing interface may be newer than the caller
  * @throws {KernelError} the caller must then run `undo`
  */
-export function createLink(sockets: LinkSockets, link: PodLink, undo: UndoStack, mayReplace: () => void = () => {}): CreatedLink {
+export function createLink(sockets: LinkSockets, link: PodLink, undo: UndoStack, mayReplace: () => void): CreatedLink {
   const { kernel, netns, host } = sockets;
   undo.push({ what: `delete interface ${quote(link.hostName)}`, undo: () => removePair(kernel, link, netns) });
   const created = createOrReplacePair(sockets, link, mayReplace);

@@ -47,18 +47,15 @@ export function hostEnd(link: PodLink, index: Ifindex): LinkEnd {
 /**
  * Waits until both ends send, and receive for their addresses. Looks once even when no time is left: the first look may be long ago.
  *
- * @param unusable what {@link unusableOf} said at the first look
  * @returns what is not usable after all this time, one text for each; empty when the link is ready
  * @throws {KernelError} an end is gone
  */
 export async function whenUsable(
-  unusable: readonly string[],
   { host, pod }: Pick<LinkSockets, "host" | "pod">,
   link: PodLink,
   { index, peer }: { readonly index: Ifindex; readonly peer: Ifindex },
   { clock, waitMs }: UsableOptions,
 ): Promise<readonly string[]> {
-  if (unusable.length === 0) return unusable;
   const end = clock.monotonic() + waitMs;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     if (clock.monotonic() < end) await clock.sleep(pauseMs);

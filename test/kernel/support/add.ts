@@ -33,7 +33,7 @@ export async function unusable(
   if (pair?.host === undefined || pair.pod === undefined) throw new Error(`look for ${link.hostName}: it is not there`);
   const { index } = pair.host;
   const early = [...look(sockets.pod, podEnd(link, pair.pod.index)), ...look(sockets.host, hostEnd(link, index))];
-  return await whenUsable(early, sockets, link, { index, peer: pair.pod.index }, { clock, waitMs });
+  return early.length === 0 ? [] : await whenUsable(sockets, link, { index, peer: pair.pod.index }, { clock, waitMs });
 }
 
 /**
