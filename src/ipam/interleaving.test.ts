@@ -5,6 +5,7 @@ import { createIpamWorld, idOf, NETWORK, requestFor } from "../../test/support/i
 import { allocateAll, releaseAttachment, releaseStale } from "../../test/support/ipam-operations.ts";
 import { testSeed } from "../../test/support/seed.ts";
 import type { Datastore } from "../datastore/datastore.ts";
+import { inFrontOf } from "../datastore/in-front-of.ts";
 import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -61,10 +62,7 @@ async function ownersIn(datastore: Datastore): Promise<ReadonlyMap<string, strin
 /** Lets the scheduler decide when each request arrives and when its answer does. */
 function interleaved(inner: Datastore, scheduler: fc.Scheduler, script: readonly string[]): Datastore {
   let commits = 0;
-  return {
-    type: inner.type,
-    traits: inner.traits,
-    requests: inner.requests,
+  return inFrontOf(inner, {
     async read(queries, options) {
       await scheduler.schedule(Promise.resolve(), "read arrives");
       const answers = await inner.read(queries, options);
@@ -81,9 +79,7 @@ function interleaved(inner: Datastore, scheduler: fc.Scheduler, script: readonly
       if (fault === "applied, reply lost") throw new OutcomeUnknown("commit: the reply never came");
       return result;
     },
-    watch: (options) => inner.watch(options),
-    close: () => inner.close(),
-  };
+  });
 }
 
 test("in any order of requests and answers, lost ones among them: no address twice, both families or none, each node has what it asked for", async () => {

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
 import { realHost } from "../../src/cni/real-host.ts";
-import type { Datastore } from "../../src/datastore/datastore.ts";
+import { inFrontOf } from "../../src/datastore/in-front-of.ts";
 import type { Json } from "../support/cni-call.ts";
 import { hostInterfaceName } from "../support/cni.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
@@ -116,15 +116,11 @@ function deafFrom(nth: number): Partial<Host> {
   let requests = 0;
   const answer = <T>(work: () => Promise<T>): Promise<T> => (++requests < nth ? work() : new Promise<T>(() => {}));
   const { datastore } = world;
-  const deaf: Datastore = {
-    type: datastore.type,
-    traits: datastore.traits,
-    requests: datastore.requests,
+  const deaf = inFrontOf(datastore, {
     read: (queries, options) => answer(() => datastore.read(queries, options)),
     commit: (writes, options) => answer(() => datastore.commit(writes, options)),
-    watch: (...args) => datastore.watch(...args),
     close: () => {},
-  };
+  });
   return { openDatastore: () => deaf };
 }
 

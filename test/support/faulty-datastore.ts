@@ -1,6 +1,7 @@
 /** For tests: a datastore with commits that fail on demand, and one that changes while it is read. */
 
 import type { Datastore, Query, Write } from "../../src/datastore/datastore.ts";
+import { inFrontOf } from "../../src/datastore/in-front-of.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 
 /** What happens to the next commit: its reply is lost after or before it is applied, or the caller dies after it. */
@@ -24,15 +25,7 @@ export class FaultyDatastore {
       if (now === "caller dies") throw new Death("killed");
       return result;
     };
-    this.datastore = {
-      type: inner.type,
-      traits: inner.traits,
-      requests: inner.requests,
-      read: (queries, options) => inner.read(queries, options),
-      commit,
-      watch: (options) => inner.watch(options),
-      close: () => inner.close(),
-    };
+    this.datastore = inFrontOf(inner, { commit });
   }
 }
 
@@ -46,7 +39,7 @@ export function changedAfter(inner: Datastore, type: Query["type"], change: () =
     await change();
     return answers;
   };
-  return { ...new FaultyDatastore(inner).datastore, read };
+  return inFrontOf(inner, { read });
 }
 
 /** The same datastore, in which `change` happens before the first commits with a write of this kind: after what led to each was read. */
@@ -59,5 +52,5 @@ export function changedBefore(inner: Datastore, op: Write["op"], change: () => P
     }
     return await inner.commit(writes, options);
   };
-  return { ...new FaultyDatastore(inner).datastore, commit };
+  return inFrontOf(inner, { commit });
 }

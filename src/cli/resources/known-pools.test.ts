@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { type FakeClock, fakeClock } from "../../../test/support/fake-clock.ts";
 import { seededRandom } from "../../../test/support/seeded-random.ts";
 import type { Datastore, Query } from "../../datastore/datastore.ts";
+import { inFrontOf } from "../../datastore/in-front-of.ts";
 import { MemoryDatastore } from "../../datastore/memory/memory-datastore.ts";
 import type { CliIo } from "../io.ts";
 import { runCli } from "../main.ts";
@@ -26,18 +27,13 @@ interface World {
 function createWorld(): World {
   const clock = fakeClock();
   const inner = new MemoryDatastore();
-  const datastore: Datastore = {
-    type: inner.type,
-    traits: inner.traits,
-    requests: inner.requests,
+  const datastore = inFrontOf(inner, {
     read: <const Q extends readonly Query[]>(queries: Q) => {
       world.lists += queries.filter((query) => query.type === "list" && query.kind === "IPPool").length;
       return inner.read(queries);
     },
-    commit: (writes, options) => inner.commit(writes, options),
-    watch: (options) => inner.watch(options),
     close: () => undefined,
-  };
+  });
   const world: World = {
     clock,
     lists: 0,

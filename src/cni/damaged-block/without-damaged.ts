@@ -2,6 +2,7 @@
 
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Damage, Datastore, Query } from "../../datastore/datastore.ts";
+import { inFrontOf } from "../../datastore/in-front-of.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
 
@@ -46,15 +47,5 @@ export function withoutDamaged(inner: Datastore, { onLeftOut, onRead, beforeComm
     // The mapped type cannot follow that no queries have no answers.
     return { committed: false, current: await read(readOnConflict ?? ([] as never), options) };
   };
-  return {
-    type: inner.type,
-    traits: inner.traits,
-    read,
-    commit,
-    watch: (options) => inner.watch(options),
-    get requests() {
-      return inner.requests;
-    },
-    close: () => inner.close(),
-  };
+  return inFrontOf(inner, { read, commit });
 }

@@ -3,6 +3,7 @@ import { failureOf } from "../../../test/support/failure-of.ts";
 import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../../test/support/ipam.ts";
 import type { Allocation, Block } from "../../api/ipam-block.ts";
 import type { Datastore, Query } from "../../datastore/datastore.ts";
+import { inFrontOf } from "../../datastore/in-front-of.ts";
 import { MemoryDatastore } from "../../datastore/memory/memory-datastore.ts";
 import { parsePrefix, subnetAt } from "../../lib/ip/prefix.ts";
 import { allocate } from "../allocate.ts";
@@ -17,20 +18,14 @@ interface Reads {
 /** A datastore that counts what is read of it. */
 function counting(inner: Datastore): { readonly datastore: Datastore; readonly reads: Reads } {
   const reads: Reads = { rounds: 0, blocks: 0 };
-  const datastore: Datastore = {
-    type: inner.type,
-    traits: inner.traits,
-    requests: inner.requests,
+  const datastore = inFrontOf(inner, {
     read: async (queries, options) => {
       reads.rounds++;
       reads.blocks += queries.filter(({ type }: Query) => type === "block").length;
       if (queries.some(({ type }: Query) => type === "all-blocks")) throw new Error("read every block");
       return await inner.read(queries, options);
     },
-    commit: async (writes, options) => await inner.commit(writes, options),
-    watch: (options) => inner.watch(options),
-    close: () => inner.close(),
-  };
+  });
   return { datastore, reads };
 }
 

@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import type { Resource } from "../../../src/api/resource.ts";
 import type { Datastore, ResourceRef, Revision, Stored } from "../../../src/datastore/datastore.ts";
+import { inFrontOf } from "../../../src/datastore/in-front-of.ts";
 import { initialise } from "../../../src/datastore/initialise.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { seededRandom } from "../../support/seeded-random.ts";
@@ -154,11 +155,7 @@ export function describeResources({ datastore, isPlain }: Pick<Subject, "datasto
 /** A datastore that a migration freezes between a reader's look and its commit. */
 function freezeBeforeCommit(datastore: Datastore): Datastore {
   const ref = { kind: "ClusterInformation", name: "default" } as const;
-  return {
-    type: datastore.type,
-    traits: datastore.traits,
-    requests: datastore.requests,
-    read: (queries, options) => datastore.read(queries, options),
+  return inFrontOf(datastore, {
     async commit(writes, options) {
       const stored = await ask(datastore, { type: "get", ref });
       if (stored === undefined) throw new Error("never initialised");
@@ -167,9 +164,7 @@ function freezeBeforeCommit(datastore: Datastore): Datastore {
       await commit(datastore, { op: "update", resource: { ...value, spec }, revision });
       return await datastore.commit(writes, options);
     },
-    watch: (options) => datastore.watch(options),
-    close: () => datastore.close(),
-  };
+  });
 }
 
 /** Of a datastore that takes whatever it is given. */

@@ -2,6 +2,7 @@
 
 import type { IPReservation } from "../../../api/ip-reservation.ts";
 import type { Datastore, Query, Revision, Stored } from "../../../datastore/datastore.ts";
+import { inFrontOf } from "../../../datastore/in-front-of.ts";
 
 /** @param reservedCIDRs as an IPReservation has them */
 export function withReserved(inner: Datastore, reservedCIDRs: readonly string[]): Datastore {
@@ -19,18 +20,11 @@ export function withReserved(inner: Datastore, reservedCIDRs: readonly string[])
       const query = queries[i];
       return query?.type === "list" && query.kind === "IPReservation" ? [...(answer as readonly unknown[]), further] : answer;
     }) as T;
-  return {
-    type: inner.type,
-    traits: inner.traits,
+  return inFrontOf(inner, {
     read: async (queries, options) => extend(queries, await inner.read(queries, options)),
     async commit(writes, options) {
       const result = await inner.commit(writes, options);
       return result.committed ? result : { committed: false, current: extend(options?.readOnConflict ?? [], result.current) };
     },
-    watch: (options) => inner.watch(options),
-    get requests() {
-      return inner.requests;
-    },
-    close: () => inner.close(),
-  };
+  });
 }
