@@ -59,7 +59,7 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
     case "blocks-borrowed-by": {
       const { borrowed } = await nodeBlocks(query.node);
       // The caller is about to read them.
-      for (const { stored } of borrowed) if (stored !== undefined) recent.keep(toBlockName(stored.value.cidr), stored);
+      for (const { stored } of borrowed) if (stored !== undefined) recent.set(toBlockName(stored.value.cidr), stored);
       return borrowed.map(({ ref }) => ref);
     }
     case "block-names":

@@ -15,24 +15,8 @@ const LIFETIME_MS = 500;
 const MAX_BLOCKS = 256;
 
 /** Hands the blocks that one round read to the next round of the same process, each once. */
-export class RecentBlocks {
-  readonly #blocks: ExpiringMap<Stored<Block>>;
-
+export class RecentBlocks extends ExpiringMap<Stored<Block>> {
   constructor(clock: Clock) {
-    this.#blocks = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MAX_BLOCKS });
-  }
-
-  keep(name: string, stored: Stored<Block>): void {
-    this.#blocks.set(name, stored);
-  }
-
-  /** Gives a block once. */
-  take(name: string): Stored<Block> | undefined {
-    return this.#blocks.take(name);
-  }
-
-  /** What was read before is out of date. */
-  clear(): void {
-    this.#blocks.clear();
+    super(clock, { lifetimeMs: LIFETIME_MS, most: MAX_BLOCKS });
   }
 }
