@@ -1,6 +1,6 @@
 /** What the log says of a call that was refused before its network config was read to the end. */
 
-import { isJsonObject, type JsonObject, parseJson } from "../lib/json.ts";
+import { isJsonObject, tryParseForeignJson } from "../lib/json.ts";
 import type { LogConfig } from "./config/network-config.ts";
 import { parseNetworkConfig } from "./config/parse-network-config.ts";
 import type { Host } from "./host.ts";
@@ -27,16 +27,8 @@ export function logRefusal({ host, stdin, subject }: RefusedCall, { msg, code, d
 
 /** A wrong key of the log has no effect, as in a DEL. */
 function logConfigOf(stdin: string): LogConfig {
-  const keys = Object.entries(decode(stdin)).filter(([key]) => key.startsWith("log_"));
+  const document = tryParseForeignJson(stdin);
+  const keys = Object.entries(isJsonObject(document) ? document : {}).filter(([key]) => key.startsWith("log_"));
   const config = { ...Object.fromEntries(keys), cniVersion: LATEST_VERSION, name: "refused" };
   return parseNetworkConfig(JSON.stringify(config), "DEL").config.log;
-}
-
-function decode(stdin: string): JsonObject {
-  try {
-    const document = parseJson(stdin);
-    return isJsonObject(document) ? document : {};
-  } catch {
-    return {};
-  }
 }

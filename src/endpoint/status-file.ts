@@ -1,7 +1,7 @@
 /** The file in which a node agent says that an endpoint's policy is programmed: its name and its content. */
 
 import type { Address } from "../lib/ip/address.ts";
-import { parsePrefix, toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
+import { toHostPrefix, toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import { orchestratorOf } from "./names.ts";
 import type { Workload } from "./names.ts";
@@ -50,11 +50,8 @@ export function findStatusMismatch(content: string, wanted: EndpointIdentity): s
 }
 
 function toCanonicalText(net: unknown): string {
-  try {
-    return toPrefixText(parsePrefix(String(net)));
-  } catch {
-    return "";
-  }
+  const prefix = tryParsePrefix(String(net));
+  return prefix === undefined ? "" : toPrefixText(prefix);
 }
 
 /**

@@ -44,6 +44,15 @@ export function tryParseJson(text: string | undefined): unknown {
   }
 }
 
+/** As {@link parseJson}, for callers to which text that it refuses says nothing. */
+export function tryParseForeignJson(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** An object of JSON; nothing is known of its values. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 

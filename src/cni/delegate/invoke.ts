@@ -2,7 +2,7 @@
 
 import type { Deadline } from "../../lib/deadline.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject, tryParseForeignJson } from "../../lib/json.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Clock, Files, Processes, ProcessResult } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
@@ -107,19 +107,11 @@ function toAnswer(what: string, { status, stdout, stderr }: ProcessResult, log: 
 
 /** The CNI error object on a delegate's stdout. A result has no `code`. */
 function toDelegateError(stdout: string): DelegateError | undefined {
-  const document = tryParseJson(stdout);
+  const document = tryParseForeignJson(stdout);
   if (!isJsonObject(document)) return undefined;
   const { code, msg, details } = document;
   if (typeof code !== "number" || code === 0) return undefined;
   return { code, msg: toForeignText(msg), details: toForeignText(details) || undefined };
-}
-
-function tryParseJson(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function toStartFailure(what: string, thrown: unknown): unknown {

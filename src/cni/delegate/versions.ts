@@ -1,6 +1,6 @@
 /** Agreeing on a CNI version with a delegate that does not know the one of the config. */
 
-import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject, tryParseForeignJson } from "../../lib/json.ts";
 import { parseResult, ResultError } from "../protocol/parse-result.ts";
 import { toResultDocument } from "../protocol/print-result.ts";
 import { DEFAULT_VERSION, isSupportedVersion, SUPPORTED_VERSIONS } from "../protocol/versions.ts";
@@ -39,11 +39,7 @@ export function toVersion(config: JsonObject, version: CniVersion): JsonObject {
 }
 
 function toSupportedVersions(stdout: string): readonly unknown[] {
-  try {
-    const answer = parseJson(stdout);
-    const versions = isJsonObject(answer) ? answer["supportedVersions"] : undefined;
-    return Array.isArray(versions) ? versions : [];
-  } catch {
-    return [];
-  }
+  const answer = tryParseForeignJson(stdout);
+  const versions = isJsonObject(answer) ? answer["supportedVersions"] : undefined;
+  return Array.isArray(versions) ? versions : [];
 }

@@ -1,7 +1,7 @@
 /** What a runtime reads when a call fails. */
 
 import { ERROR_CODES, messageOf, NetplugError } from "../../lib/errors.ts";
-import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { isJsonObject, tryParseForeignJson } from "../../lib/json.ts";
 import { redactText } from "../../lib/redact.ts";
 import { UndoFailed } from "../../lib/undo-stack.ts";
 import { type CniVersion, DEFAULT_VERSION, isSupportedVersion, LATEST_VERSION } from "./versions.ts";
@@ -41,13 +41,9 @@ export function toInputError(cause: unknown): NetplugError {
 
 /** The version to answer in when a network config could not be read to its end: the one that it asks for, if we have it. */
 export function answerVersionOf(configText: string): CniVersion {
-  try {
-    const config = parseJson(configText);
-    const version = isJsonObject(config) ? (config["cniVersion"] ?? DEFAULT_VERSION) : undefined;
-    return typeof version === "string" && isSupportedVersion(version) ? version : LATEST_VERSION;
-  } catch {
-    return LATEST_VERSION;
-  }
+  const config = tryParseForeignJson(configText);
+  const version = isJsonObject(config) ? (config["cniVersion"] ?? DEFAULT_VERSION) : undefined;
+  return typeof version === "string" && isSupportedVersion(version) ? version : LATEST_VERSION;
 }
 
 /** The headline, and with it what an undo left behind. */

@@ -2,7 +2,7 @@
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
-import { isJsonObject, isText, type JsonObject } from "../../lib/json.ts";
+import { isJsonObject, isText, type JsonObject, tryParseJson } from "../../lib/json.ts";
 
 /** Another version of the program may write another form. */
 const FORM = 1;
@@ -45,7 +45,7 @@ export function parseOwner(text: string): AllocationOwner | undefined {
 }
 
 function parse(text: string): JsonObject | undefined {
-  const said = text.length > MAX_CHARACTERS ? undefined : tryParse(text);
+  const said = text.length > MAX_CHARACTERS ? undefined : tryParseJson(text);
   return isJsonObject(said) && said["form"] === FORM ? said : undefined;
 }
 
@@ -53,12 +53,4 @@ function toOwner(said: unknown): AllocationOwner | undefined {
   if (!isJsonObject(said) || !OWNER_KEYS.every((key) => isText(said[key]))) return undefined;
   if (!OPTIONAL_OWNER_KEYS.every((key) => said[key] === undefined || isText(said[key]))) return undefined;
   return said as unknown as AllocationOwner; // each key was looked at above
-}
-
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,6 @@
 /** Warns of a network config that makes the plugin look in other places than those where running pods are recorded, or among those of another node. */
 
-import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { isJsonObject, tryParseForeignJson } from "../../lib/json.ts";
 import type { Log } from "../../lib/log/log.ts";
 
 /** The keys that say where addresses are recorded. */
@@ -45,12 +45,7 @@ export function warnOfNodeName(config: string, nodeName: string | undefined, log
 
 /** @returns undefined when the config is not one of our plugin */
 function placesIn(text: string): Places | undefined {
-  let document: unknown;
-  try {
-    document = parseJson(text);
-  } catch {
-    return undefined;
-  }
+  const document = tryParseForeignJson(text);
   if (!isJsonObject(document)) return undefined;
   const plugins: readonly unknown[] = Array.isArray(document["plugins"]) ? document["plugins"] : [document];
   const ours = plugins.filter(isJsonObject).find(({ type }) => type === "netplug");

@@ -11,7 +11,7 @@ import { findCommonVersion } from "./chained-version.ts";
 import { CHAINED_PLUGINS, toConflist } from "./conflist.ts";
 import { toPlaceholders } from "./placeholders.ts";
 import { requireAccepted } from "./plugin-verdict.ts";
-import { checkNetworkConfig, fillTemplate, hasPlaceholder } from "./template.ts";
+import { checkNetworkConfig, fillTemplate } from "./template.ts";
 
 /**
  * Makes the text; nothing is written yet.
@@ -41,7 +41,7 @@ async function makeText(settings: Settings, assets: TlsAssets, binDir: string, h
     return { text: toConflist(settings, { assets, kubeconfigPath, cniVersion }), origin: "the network config" };
   }
   const { text, origin } = readTemplate(template, host);
-  if (hasPlaceholder(text, "KUBECONFIG_FILEPATH")) requireAccess(settings, "the network config names a kubeconfig");
+  if (text.includes("__KUBECONFIG_FILEPATH__")) requireAccess(settings, "the network config names a kubeconfig");
   const config = fillTemplate(
     text,
     toPlaceholders(settings, { assets, kubeconfigPath }, () => host.hostName()),

@@ -32,11 +32,6 @@ export function fillTemplate(text: string, values: Placeholders, origin: string)
   });
 }
 
-/** Whether a template has a placeholder. */
-export function hasPlaceholder(text: string, name: string): boolean {
-  return text.includes(`__${name}__`);
-}
-
 /**
  * Checks what a runtime needs to take a network config for one at all; what is in a plugin's part, that plugin checks.
  *

@@ -8,7 +8,7 @@ import type { Address } from "../../lib/ip/address.ts";
 import { equalAddresses, tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
-import { parseJson } from "../../lib/json.ts";
+import { tryParseForeignJson } from "../../lib/json.ts";
 
 /** By the node's name: what `host-local` with the node's pod CIDRs gives addresses from. */
 export type PodCidrs = ReadonlyMap<string, PrefixSet>;
@@ -38,10 +38,6 @@ export function isManagedElsewhere({ metadata, spec }: WorkloadEndpoint, address
 }
 
 function readTexts(json: string | undefined): readonly string[] {
-  try {
-    const value = parseJson(json ?? "");
-    return Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : [];
-  } catch {
-    return [];
-  }
+  const value = tryParseForeignJson(json ?? "");
+  return Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : [];
 }
