@@ -1,7 +1,13 @@
 /** What an answer says about its failure: the object of kind Status in it, and Retry-After. */
 
 import { isJsonObject, tryParseJson } from "../../lib/json.ts";
-import type { StatusCause } from "../kube-error.ts";
+
+/** One field that the API server does not accept. */
+interface StatusCause {
+  /** `spec.cidr`; "" when the whole object is meant. */
+  readonly field: string;
+  readonly message: string;
+}
 
 /** The parts of a Status that are used here. @see k8s.io/apimachinery meta/v1, type Status */
 export interface Status {
