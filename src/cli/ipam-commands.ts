@@ -1,11 +1,11 @@
 /** The commands about addresses, as data. */
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
+import type { IPAMConfigurationSpec } from "../api/ipam-configuration.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
 import type { AdoptFlags } from "./commands/ipam/adopt.ts";
 import type { CheckFlags } from "./commands/ipam/check.ts";
-import type { ConfigureFlags } from "./commands/ipam/configure.ts";
 import type { ReleaseFlags } from "./commands/ipam/release.ts";
 import type { ShowFlags } from "./commands/ipam/show.ts";
 import type { SplitFlags } from "./commands/ipam/split.ts";
@@ -93,7 +93,7 @@ const booleanFlag = {
 } as const;
 const countFlag = { kind: "parsed", parse: flags.parseCount, placeholder: "N", optional: true } as const;
 
-const ipamConfigure = buildCommand<ConfigureFlags, [], CliContext>({
+const ipamConfigure = buildCommand<IPAMConfigurationSpec, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam/configure.ts")).ipamConfigure),
   parameters: {
     flags: {

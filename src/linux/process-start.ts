@@ -14,12 +14,7 @@ import { libc } from "./libc.ts";
  */
 export function estimateProcessStart(clock: Pick<Clock, "monotonic">): number {
   const now = clock.monotonic();
-  return now - Math.max(readProcessorTime(), now);
-}
-
-/** Milliseconds. */
-function readProcessorTime(): number {
-  return readClock(CLOCK_THREAD_CPUTIME_ID);
+  return now - Math.max(readClock(CLOCK_THREAD_CPUTIME_ID), now);
 }
 
 /** Milliseconds since the machine was started: the same for all processes, and nobody sets it. */
@@ -27,6 +22,7 @@ export function readTimeSinceBoot(): number {
   return readClock(CLOCK_BOOTTIME);
 }
 
+/** Milliseconds. */
 function readClock(clock: number): number {
   const time = new Int32Array(4);
   check(libc().clock_gettime(clock, time), "read", "clock");

@@ -51,7 +51,6 @@ export interface OpenApiSchema {
   readonly default?: unknown;
   readonly enum?: readonly (string | number)[];
   readonly pattern?: string;
-  readonly minLength?: number;
   readonly maxLength?: number;
   readonly minimum?: number;
   readonly maximum?: number;

@@ -26,8 +26,6 @@ import type { NetlinkRequest } from "./request.ts";
 export interface LinkAddress {
   readonly index: Ifindex;
   readonly address: Address;
-  /** Prefix length in bits. */
-  readonly length: number;
   /** Not usable (yet): duplicate address detection runs, or has found one. */
   readonly isTentative: boolean;
 }
@@ -78,7 +76,7 @@ export function toLinkAddress({ payload }: NetlinkMessage): LinkAddress | undefi
   const address = local ?? far;
   if (address === undefined) return undefined;
   const isTentative = (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)) !== 0;
-  return { index: readField(payload, 4, 4) as Ifindex, address, length: readField(payload, 1, 1), isTentative };
+  return { index: readField(payload, 4, 4) as Ifindex, address, isTentative };
 }
 
 /** `struct ifaddrmsg`: family, prefix length, flags, scope, all u8; index u32. */

@@ -1,6 +1,7 @@
 /** `ipam configure`: the cluster's settings of address management. */
 
 import { SINGLETON_NAME } from "../../../api/cluster-information.ts";
+import type { IPAMConfigurationSpec } from "../../../api/ipam-configuration.ts";
 import { API_VERSION } from "../../../api/resource.ts";
 import { withDatastore } from "../../access/access.ts";
 import { EXIT, UsageError } from "../../failure.ts";
@@ -10,16 +11,8 @@ import { NotFound } from "../../resources/object-name.ts";
 import { validateObject } from "../../resources/validation.ts";
 import { createResource, updateResource } from "../../resources/write.ts";
 
-/** The settings to change, as in `IPAMConfigurationSpec`: at least one. */
-export interface ConfigureFlags {
-  readonly strictAffinity?: boolean;
-  readonly autoAllocateBlocks?: boolean;
-  readonly maxBlocksPerHost?: number;
-  readonly ipCooldownSeconds?: number;
-}
-
-/** Changes what is given; the rest stays as it is. */
-export async function ipamConfigure(cli: Cli, flags: ConfigureFlags): Promise<number> {
+/** Changes what is given, which must be one setting at least; the rest stays as it is. */
+export async function ipamConfigure(cli: Cli, flags: IPAMConfigurationSpec): Promise<number> {
   const { strictAffinity, autoAllocateBlocks, maxBlocksPerHost, ipCooldownSeconds } = flags;
   const changes = Object.entries({ strictAffinity, autoAllocateBlocks, maxBlocksPerHost, ipCooldownSeconds }).filter(
     ([, value]) => value !== undefined,

@@ -3,7 +3,7 @@
 import type { Block } from "../../../api/ipam-block.ts";
 import type { KubeClient } from "../../../kube/client.ts";
 import type { Prefix } from "../../../lib/ip/prefix.ts";
-import type { RequestOptions, Revision, Write, WriteOf } from "../../datastore.ts";
+import type { CommitOptions, RequestOptions, Revision, Write, WriteOf } from "../../datastore.ts";
 import { OutcomeUnknown } from "../../outcome-unknown.ts";
 import { Batch } from "../reads/batch.ts";
 import { getResource } from "../reads/queries.ts";
@@ -25,10 +25,7 @@ export interface CommitPorts {
 }
 
 /** How long a commit may take, and what its caller does meanwhile. */
-export interface CarryOutOptions extends RequestOptions {
-  /** @see Datastore.commit */
-  readonly onBlocksWritten?: (() => void) | undefined;
-}
+type CarryOutOptions = Omit<CommitOptions<readonly []>, "readOnConflict">;
 
 type Condition = WriteOf<"expect">;
 
