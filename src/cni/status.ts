@@ -47,8 +47,8 @@ async function requireDatastore(call: Call): Promise<void> {
   await deadline.wait("the datastore", async (signal) => {
     const hasRoom = (blocks: readonly Block[]): Promise<boolean> => canGiveFrom(call, blocks);
     const probe = { type: "block", ref: { cidr: PROBED_BLOCK, node } } as const;
-    if (isOwnIpam) await datastore.read([probe], { signal, wantsToCommit: "addresses", hasRoom });
-    else await datastore.read([CLUSTER_INFORMATION], { signal, wantsToCommit: "records" });
+    if (isOwnIpam) await datastore.read([probe], { signal, wantsToCommit: true, hasRoom });
+    else await datastore.read([CLUSTER_INFORMATION], { signal, wantsToCommit: true });
   });
 }
 

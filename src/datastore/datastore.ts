@@ -180,17 +180,11 @@ export interface ReadOptions extends RequestOptions {
    * @default "all"
    */
   readonly damageOf?: "all" | "blocks";
+  /** Whether the read fails, too, when nothing can be committed: on etcd, an alarm is raised, which takes a request more. @default false */
+  readonly wantsToCommit?: boolean;
   /**
-   * What the caller is about to commit: the read fails, too, when nothing of that can be committed. On etcd, an alarm is raised, which takes a
-   * request more; on Kubernetes, the node has no block with room, and cannot note on its disk that it claims one.
-   *
-   * @default nothing
-   */
-  readonly wantsToCommit?: "records" | "addresses";
-  /**
-   * For a caller that wants to commit addresses: whether one of these blocks has room. Asked only where the answer matters.
-   *
-   * @default one with an unallocated address has
+   * For a caller that wants to commit addresses: whether one of these blocks has room. On Kubernetes the read fails, too, when none has, and
+   * the node cannot note on its disk that it claims one. Asked only where the answer matters.
    */
   readonly hasRoom?: (blocks: readonly Block[]) => Promise<boolean>;
 }

@@ -100,7 +100,7 @@ export class KubernetesDatastore implements Datastore {
   }
 
   async #answer<Qs extends readonly Query[]>(queries: Qs, options: ReadOptions): Promise<Answers<Qs>> {
-    const { signal, mayLag = false, onDamage, wantsToCommit, hasRoom } = options;
+    const { signal, mayLag = false, onDamage, hasRoom } = options;
     const { client, hints } = this.#parts;
     const batch = new Batch(client, signal === undefined ? {} : { signal });
     const nodes = new Map<string, Promise<NodeBlocks>>();
@@ -126,7 +126,7 @@ export class KubernetesDatastore implements Datastore {
     const isExplained = !batch.isClusterServed && queries.some(isAboutCluster);
     if (batch.missing !== undefined && !isExplained) throw batch.missing;
     for (const [i, query] of queries.entries()) this.#note(query, answers[i]);
-    if (wantsToCommit === "addresses" && hints !== undefined)
+    if (hasRoom !== undefined && hints !== undefined)
       await (await import("./room.ts")).requireRoom(hints, () => nodeBlocks(hints.node), hasRoom);
     // Each query gets the answer of its own kind; the mapped type cannot follow that through `map`.
     return answers as unknown as Answers<Qs>;

@@ -1,6 +1,5 @@
 /** Whether a node's disk lets it give addresses: it claims a block only after it has named it in its hint. */
 
-import type { Block } from "../../api/ipam-block.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { ReadOptions } from "../datastore.ts";
@@ -17,7 +16,7 @@ import type { BlockHints } from "./state/block-hints.ts";
 export async function requireRoom(
   hints: BlockHints,
   readBlocks: () => Promise<NodeBlocks>,
-  hasRoom: NonNullable<ReadOptions["hasRoom"]> = hasUnallocated,
+  hasRoom: NonNullable<ReadOptions["hasRoom"]>,
 ): Promise<void> {
   const failure = await hints.tryWrite();
   if (failure === undefined) return;
@@ -26,8 +25,4 @@ export async function requireRoom(
   const what = `claim a block of addresses: this node has none that can give an address, and cannot write the list of its blocks, ${quote(hints.file)}`;
   const text = `${what}: ${failure.message}; make room there, mount it writable, or remove what is not a file`;
   throw new NetplugError("ioFailure", text, { cause: failure });
-}
-
-function hasUnallocated(blocks: readonly Block[]): Promise<boolean> {
-  return Promise.resolve(blocks.some(({ free }) => free.length > 0));
 }
