@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { attachmentRequest } from "../../test/support/attachment-request.ts";
-import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
+import { attachmentRequest } from "../../test/support/calls/attachment-request.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam/ipam.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { type DatastoreTraits, ETCD_TRAITS, KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { collectWanted, type Facts } from "../ipam/facts.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { attachmentRequest } from "../../test/support/attachment-request.ts";
-import { createIpamWorld, requestFor } from "../../test/support/ipam.ts";
+import { attachmentRequest } from "../../test/support/calls/attachment-request.ts";
+import { createIpamWorld, requestFor } from "../../test/support/ipam/ipam.ts";
 import { addressQueries, planReleaseAt } from "../ipam/plan-release-at.ts";
 import { transact } from "../ipam/transact/transact.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { attachmentRequest } from "../../test/support/attachment-request.ts";
-import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
+import { attachmentRequest } from "../../test/support/calls/attachment-request.ts";
+import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam/ipam.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { attachmentRequest } from "../../test/support/attachment-request.ts";
+import { attachmentRequest } from "../../test/support/calls/attachment-request.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import type { MacAddress } from "../lib/mac-address.ts";

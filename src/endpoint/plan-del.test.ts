@@ -3,7 +3,7 @@ import type { AllocationOwner, Block } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Query, Revision, Stored, Write } from "../datastore/datastore.ts";
 import { failureOf } from "../../test/support/failure-of.ts";
-import { createIpamWorld } from "../../test/support/ipam.ts";
+import { createIpamWorld } from "../../test/support/ipam/ipam.ts";
 import { toFacts } from "../ipam/facts.ts";
 import type { ReleasePlan } from "../ipam/plan-release.ts";
 import { readFacts, transact } from "../ipam/transact/transact.ts";

@@ -1,8 +1,8 @@
 /** What others may give an attachment while its ADD waits. */
 
 import { expect, test } from "bun:test";
-import { attachmentRequest } from "../../test/support/attachment-request.ts";
-import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
+import { attachmentRequest } from "../../test/support/calls/attachment-request.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam/ipam.ts";
 import { allocate } from "../ipam/allocate.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { readFacts, transact } from "../ipam/transact/transact.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type FakeClock, fakeClock } from "../../test/support/fake-clock.ts";
+import { type FakeClock, fakeClock } from "../../test/support/time/fake-clock.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { createLog, type LogRecord } from "../lib/log/log.ts";
 import { requestFirstToken } from "./account/first-token.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../test/support/failure-of.ts";
-import { createIpamWorld, requestFor, textsOf } from "../../test/support/ipam.ts";
-import { allocateAll } from "../../test/support/ipam-operations.ts";
+import { createIpamWorld, requestFor, textsOf } from "../../test/support/ipam/ipam.ts";
+import { allocateAll } from "../../test/support/ipam/ipam-operations.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import { KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { NetplugError } from "../lib/errors.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../test/support/failure-of.ts";
-import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam/ipam.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { allocate } from "./allocate.ts";
 

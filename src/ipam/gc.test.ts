@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../test/support/failure-of.ts";
-import { createIpamWorld, idOf, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
-import { releaseAttachment, releaseStale } from "../../test/support/ipam-operations.ts";
+import { createIpamWorld, idOf, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam/ipam.ts";
+import { releaseAttachment, releaseStale } from "../../test/support/ipam/ipam-operations.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import { deleteEmptyBlocks, EMPTY_BLOCK_SECONDS, findStaleOwners } from "./gc.ts";

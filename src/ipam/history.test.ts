@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { playHistories } from "../../test/support/ipam-model.ts";
-import { createIpamWorld, requestFor } from "../../test/support/ipam.ts";
-import { releaseAttachment } from "../../test/support/ipam-operations.ts";
+import { playHistories } from "../../test/support/ipam/ipam-model.ts";
+import { createIpamWorld, requestFor } from "../../test/support/ipam/ipam.ts";
+import { releaseAttachment } from "../../test/support/ipam/ipam-operations.ts";
 import { testSeed } from "../../test/support/seed.ts";
 import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import { startDeadline } from "../lib/deadline.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
-import { createIpamWorld, idOf, NETWORK, requestFor } from "../../test/support/ipam.ts";
-import { allocateAll, releaseAttachment, releaseStale } from "../../test/support/ipam-operations.ts";
+import { createIpamWorld, idOf, NETWORK, requestFor } from "../../test/support/ipam/ipam.ts";
+import { allocateAll, releaseAttachment, releaseStale } from "../../test/support/ipam/ipam-operations.ts";
 import { testSeed } from "../../test/support/seed.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import { inFrontOf } from "../datastore/in-front-of.ts";

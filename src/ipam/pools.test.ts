@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../test/support/failure-of.ts";
-import { createIpamWorld, type IpamWorld, requestFor, textsOf } from "../../test/support/ipam.ts";
+import { createIpamWorld, type IpamWorld, requestFor, textsOf } from "../../test/support/ipam/ipam.ts";
 import type { IPPoolSpec } from "../api/ip-pool.ts";
 import type { Resource } from "../api/resource.ts";
 import type { Answers, CommitOptions, Query, ReadOptions, Stored, Write } from "../datastore/datastore.ts";

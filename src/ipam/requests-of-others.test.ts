@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam/ipam.ts";
 import { type AllocationPlan, allocationQueries, planAllocation } from "./plan-allocation.ts";
 import type { AddressRequest } from "./request.ts";
 import { readFacts, transact } from "./transact/transact.ts";

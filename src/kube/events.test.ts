@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { FakeApiServer } from "../../test/kube/support/fake-api-server.ts";
 import { clientOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
-import type { FakeClock } from "../../test/support/fake-clock.ts";
-import { fakeClock } from "../../test/support/fake-clock.ts";
+import type { FakeClock } from "../../test/support/time/fake-clock.ts";
+import { fakeClock } from "../../test/support/time/fake-clock.ts";
 import { seededRandom } from "../../test/support/seeded-random.ts";
 import type { EventReport, KubeEventObject } from "./events.ts";
 import { EventRecorder } from "./events.ts";

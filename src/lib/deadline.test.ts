@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { startDeadline, toDurationText } from "./deadline.ts";
 import { NetplugError } from "./errors.ts";
-import { fakeClock } from "../../test/support/fake-clock.ts";
+import { fakeClock } from "../../test/support/time/fake-clock.ts";
 
 test("a wait that takes too long ends with code 11, says what was waited for, and aborts the work", async () => {
   const clock = fakeClock();

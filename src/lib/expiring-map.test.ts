@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fakeClock } from "../../test/support/fake-clock.ts";
+import { fakeClock } from "../../test/support/time/fake-clock.ts";
 import { ExpiringMap } from "./expiring-map.ts";
 
 test("a value counts until its time is over, and from its last setting on", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { NetplugError } from "./errors.ts";
-import { fakeClock } from "../../test/support/fake-clock.ts";
+import { fakeClock } from "../../test/support/time/fake-clock.ts";
 import { UndoFailed, type UndoStep, withUndo } from "./undo-stack.ts";
 
 /** Runs three steps, throws after `failAfter` of them, and tells what was undone. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fakeClock } from "../../test/support/fake-clock.ts";
+import { fakeClock } from "../../test/support/time/fake-clock.ts";
 import { waitAtMost } from "./wait-at-most.ts";
 
 test("what comes in time is given at once, and no timer is left", async () => {

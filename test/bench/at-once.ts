@@ -1,6 +1,6 @@
 /** Many pods at once on a node, on a real API server: when nothing else runs, and beside busy processes. */
 
-import { TestNetns } from "../support/netns.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import type { Caller, InstalledNode, Reply } from "./installed-node.ts";
 import type { BenchRow } from "./row.ts";
 import { round } from "./summary.ts";

@@ -4,13 +4,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readLedger } from "../../src/lib/log/read-ledger.ts";
 import type { LedgerEntry } from "../../src/lib/log/ledger-entry.ts";
-import { cniPluginsFolder, distFolder, pluginPath } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { TestNetns } from "../support/netns.ts";
-import type { TestNode } from "../support/test-node.ts";
+import { cniPluginsFolder, distFolder, pluginPath } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { TestNetns } from "../support/node/netns.ts";
+import type { TestNode } from "../support/node/test-node.ts";
 import type { BenchRow } from "./row.ts";
 import { interleave, round, summarize, toText } from "./summary.ts";
-import { mustRunProgram } from "../support/programs.ts";
+import { mustRunProgram } from "../support/programs/programs.ts";
 
 const PLUGINS = ["netplug", "ptp"] as const;
 type Plugin = (typeof PLUGINS)[number];

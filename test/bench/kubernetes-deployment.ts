@@ -5,7 +5,7 @@
 
 import { startCluster } from "../cluster/cluster.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/time/eventually.ts";
 import { netplugOnKubernetes, ptpNetwork } from "../cluster/networks.ts";
 import { createReplicas } from "../cluster/workload.ts";
 import type { BenchRow } from "./row.ts";

@@ -3,8 +3,8 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { readLedger } from "../../src/lib/log/read-ledger.ts";
 import type { LedgerEntry } from "../../src/lib/log/ledger-entry.ts";
-import type { Json } from "../support/cni-call.ts";
-import { TestNetns } from "../support/netns.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import { benchAtOnce, benchBesideBusy } from "./at-once.ts";
 import { InstalledNode } from "./installed-node.ts";
 import type { Caller, Reply } from "./installed-node.ts";

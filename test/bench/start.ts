@@ -2,7 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { pluginPath } from "../support/cni.ts";
+import { pluginPath } from "../support/programs/cni.ts";
 import { compileProgram } from "./compile.ts";
 import type { BenchRow } from "./row.ts";
 import { interleave, round, summarize, toText } from "./summary.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { distFolder } from "../support/cni.ts";
+import { distFolder } from "../support/programs/cni.ts";
 import { endpointYaml, poolYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
-import { startOnTerminal, type TerminalSession } from "../support/terminal.ts";
+import { startOnTerminal, type TerminalSession } from "../support/programs/terminal.ts";
 
 const world = shareEtcdCliWorld(async () => {
   await world.create(poolYaml("blue", "10.65.0.0/16"), poolYaml("black", "10.66.0.0/16"));

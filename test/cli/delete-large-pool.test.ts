@@ -5,7 +5,7 @@ import type { Block } from "../../src/api/ipam-block.ts";
 import { newBlock, take } from "../../src/ipam/block.ts";
 import { parsePrefix, subnetAt } from "../../src/lib/ip/prefix.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
-import { requestFor } from "../support/ipam.ts";
+import { requestFor } from "../support/ipam/ipam.ts";
 
 const world = shareEtcdCliWorld();
 

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
-import { deleteCrds } from "../support/delete-crds.ts";
+import { deleteCrds } from "../support/servers/delete-crds.ts";
 import { poolYaml } from "../support/cli/documents.ts";
-import { createNode, createPod, deletePod } from "../support/kubernetes.ts";
-import { ShownDocument } from "../support/document.ts";
-import { Reader } from "../support/reader.ts";
+import { createNode, createPod, deletePod } from "../support/servers/kubernetes.ts";
+import { ShownDocument } from "../support/documents/document.ts";
+import { Reader } from "../support/documents/reader.ts";
 
 const INSTALL = new ShownDocument("docs/install.md");
 const TROUBLESHOOTING = new ShownDocument("docs/troubleshooting.md");

@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { distFolder } from "../support/cni.ts";
-import { ShownDocument } from "../support/document.ts";
-import { startEtcd } from "../support/etcd.ts";
+import { distFolder } from "../support/programs/cni.ts";
+import { ShownDocument } from "../support/documents/document.ts";
+import { startEtcd } from "../support/servers/etcd.ts";
 import { share } from "../support/share.ts";
 import { poolYaml } from "../support/cli/documents.ts";
-import { startOnTerminal } from "../support/terminal.ts";
+import { startOnTerminal } from "../support/programs/terminal.ts";
 
 /** What only the built program shows: bundling, streams, terminals. */
 const netplugctl = join(distFolder, "netplugctl");

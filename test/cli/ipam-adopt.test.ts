@@ -12,7 +12,7 @@ import { linuxFiles } from "../../src/linux/files.ts";
 import { allocateFor } from "../support/cli/container-addresses.ts";
 import { endpointYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
-import { FaultyDatastore } from "../support/faulty-datastore.ts";
+import { FaultyDatastore } from "../support/ipam/faulty-datastore.ts";
 
 const world = shareEtcdCliWorld();
 beforeEach(async () => {

@@ -6,10 +6,10 @@ import { endpointName, endpointYaml, poolYaml, resourceYaml } from "../support/c
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { type IpamReport, readIpamProblems, readIpamReport } from "../support/cli/ipam-report.ts";
 import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
-import { changedAfter } from "../support/faulty-datastore.ts";
-import { NETWORK } from "../support/ipam.ts";
-import { releaseStale } from "../support/ipam-operations.ts";
-import { systemPorts } from "../support/system-ports.ts";
+import { changedAfter } from "../support/ipam/faulty-datastore.ts";
+import { NETWORK } from "../support/ipam/ipam.ts";
+import { releaseStale } from "../support/ipam/ipam-operations.ts";
+import { systemPorts } from "../support/ipam/system-ports.ts";
 
 const world = shareEtcdCliWorld();
 

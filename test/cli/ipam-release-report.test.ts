@@ -9,8 +9,8 @@ import { endpointName, poolYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import type { CliResult } from "../support/cli/in-process.ts";
 import { readIpamReport } from "../support/cli/ipam-report.ts";
-import { changedAfter, changedBefore, FaultyDatastore } from "../support/faulty-datastore.ts";
-import { systemPorts } from "../support/system-ports.ts";
+import { changedAfter, changedBefore, FaultyDatastore } from "../support/ipam/faulty-datastore.ts";
+import { systemPorts } from "../support/ipam/system-ports.ts";
 
 const world = shareEtcdCliWorld();
 beforeEach(async () => {

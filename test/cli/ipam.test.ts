@@ -4,7 +4,7 @@ import { prefixOf, toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { type AllocationOptions, allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { endpointName, endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
-import { NETWORK } from "../support/ipam.ts";
+import { NETWORK } from "../support/ipam/ipam.ts";
 
 const world = shareEtcdCliWorld();
 

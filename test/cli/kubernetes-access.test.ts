@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
-import { distFolder } from "../support/cni.ts";
+import { distFolder } from "../support/programs/cni.ts";
 import { type CliOptions, type CliResult, runInProcess } from "../support/cli/in-process.ts";
 import { startFakeApiServer } from "../kube/support/fake-api-server.ts";
 

@@ -6,7 +6,7 @@ import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts"
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
 import { giveAddress, runWithRecord } from "../support/cli/pod-addresses.ts";
 import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
-import { createNamespace, createNode, createPod, deletePod } from "../support/kubernetes.ts";
+import { createNamespace, createNode, createPod, deletePod } from "../support/servers/kubernetes.ts";
 
 const [test, world] = shareKubernetesCliWorld(async (world) => {
   await world.done(["init"]);

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
 import { MANIFEST } from "../crds/definitions.ts";
 import { poolYaml } from "../support/cli/documents.ts";
-import { createNode, createPod, deletePod } from "../support/kubernetes.ts";
-import { deleteCrds } from "../support/delete-crds.ts";
-import { eventually } from "../support/eventually.ts";
+import { createNode, createPod, deletePod } from "../support/servers/kubernetes.ts";
+import { deleteCrds } from "../support/servers/delete-crds.ts";
+import { eventually } from "../support/time/eventually.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
-import { startFaultProxy } from "../support/fault-proxy.ts";
+import { startFaultProxy } from "../support/servers/fault-proxy.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 
 const NAMES = customResourceDefinitions().map(({ metadata }) => metadata.name);

@@ -8,10 +8,10 @@ import { readIpamProblems } from "../support/cli/ipam-report.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { giveAddress, type Given, runWithRecord } from "../support/cli/pod-addresses.ts";
 import { failureOf } from "../support/failure-of.ts";
-import { releaseStale } from "../support/ipam-operations.ts";
-import { NETWORK } from "../support/ipam.ts";
-import { createNamespace, createNode, createPod, deletePod } from "../support/kubernetes.ts";
-import { systemPorts } from "../support/system-ports.ts";
+import { releaseStale } from "../support/ipam/ipam-operations.ts";
+import { NETWORK } from "../support/ipam/ipam.ts";
+import { createNamespace, createNode, createPod, deletePod } from "../support/servers/kubernetes.ts";
+import { systemPorts } from "../support/ipam/system-ports.ts";
 
 const [test, world] = shareKubernetesCliWorld(async (world) => {
   await world.done(["init"]);

@@ -11,9 +11,9 @@ import { repositoryRoot } from "../../tools/repository.ts";
 import { allocateFor } from "../support/cli/container-addresses.ts";
 import { poolYaml } from "../support/cli/documents.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
-import { deleteCrds } from "../support/delete-crds.ts";
-import { createNode, createPod, type PodTemplate } from "../support/kubernetes.ts";
-import { untilAllowed, untilDenied } from "../support/rights.ts";
+import { deleteCrds } from "../support/servers/delete-crds.ts";
+import { createNode, createPod, type PodTemplate } from "../support/servers/kubernetes.ts";
+import { untilAllowed, untilDenied } from "../support/servers/rights.ts";
 
 interface Role {
   readonly kind: string;

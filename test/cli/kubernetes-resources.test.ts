@@ -5,7 +5,7 @@ import { validateResource } from "../../src/api/validate.ts";
 import { checkSelector } from "../../src/policy/selector/check.ts";
 import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
-import { createNode, createPod } from "../support/kubernetes.ts";
+import { createNode, createPod } from "../support/servers/kubernetes.ts";
 
 const [test, world] = shareKubernetesCliWorld((world) => world.done(["init"]));
 

@@ -3,7 +3,7 @@
 import { describe, expect, test as always } from "bun:test";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
-import { createNode, createPod } from "../support/kubernetes.ts";
+import { createNode, createPod } from "../support/servers/kubernetes.ts";
 
 const LABELS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   bare: {},

@@ -10,10 +10,10 @@ import { endpointName, poolYaml, resourceYaml } from "../support/cli/documents.t
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { ledgerLine } from "../support/cli/ledger-line.ts";
-import { ShownDocument } from "../support/document.ts";
-import { eventually } from "../support/eventually.ts";
-import { createNode, createPod } from "../support/kubernetes.ts";
-import { Reader } from "../support/reader.ts";
+import { ShownDocument } from "../support/documents/document.ts";
+import { eventually } from "../support/time/eventually.ts";
+import { createNode, createPod } from "../support/servers/kubernetes.ts";
+import { Reader } from "../support/documents/reader.ts";
 
 const DOCUMENT = new ShownDocument("docs/netplugctl.md");
 const LONG_AGO_MS = 120_000;

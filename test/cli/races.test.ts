@@ -5,7 +5,7 @@ import type { Datastore, Query, Write } from "../../src/datastore/datastore.ts";
 import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
-import { changedAfter, changedBefore } from "../support/faulty-datastore.ts";
+import { changedAfter, changedBefore } from "../support/ipam/faulty-datastore.ts";
 
 const world = shareEtcdCliWorld();
 beforeEach(async () => {

@@ -3,11 +3,11 @@
 import { expect, test as always } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { nodePlace } from "../support/netns.ts";
+import { nodePlace } from "../support/node/netns.ts";
 import { planCgroups } from "./cgroups.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/time/eventually.ts";
 import { ptpNetwork } from "./networks.ts";
 import { listPods, pingFrom, runPods } from "./pods.ts";
 import { startTimeOf } from "./process-status.ts";

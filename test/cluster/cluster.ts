@@ -3,7 +3,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { areClusterProgramsBuilt, CLUSTER_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
-import { makeImage } from "../support/image.ts";
+import { makeImage } from "../support/programs/image.ts";
 import { startApiServerAt } from "./api-server.ts";
 import type { ApiServer, ApiServerOptions } from "./api-server.ts";
 import { Cleaner } from "./cleaner.ts";

@@ -5,12 +5,12 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { readLedger } from "../../src/lib/log/read-ledger.ts";
-import { initialise, mustNetplugctl } from "../support/netplugctl.ts";
+import { initialise, mustNetplugctl } from "../support/cli/netplugctl.ts";
 import { addressesInBlocks, addressesOfPods, untilAddressesAgree } from "./addresses.ts";
 import { BUSYBOX_IMAGE, canStartCluster } from "./cluster.ts";
 import { applyRoles, kubernetesAccess } from "./datastores.ts";
-import { deleteCrds } from "../support/delete-crds.ts";
-import { eventually } from "../support/eventually.ts";
+import { deleteCrds } from "../support/servers/delete-crds.ts";
+import { eventually } from "../support/time/eventually.ts";
 import type { Fault, FaultPlan } from "./fault-plan.ts";
 import { startNodeFaultProxy } from "./node-fault-proxy.ts";
 import type { NodeFaultProxy } from "./node-fault-proxy.ts";

@@ -9,13 +9,13 @@ import { join } from "node:path";
 import { readLedger } from "../../src/lib/log/read-ledger.ts";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
-import { spawnPlugin } from "../support/cni.ts";
-import { initialise } from "../support/netplugctl.ts";
+import { spawnPlugin } from "../support/programs/cni.ts";
+import { initialise } from "../support/cli/netplugctl.ts";
 import { AuditLog, rightsOf } from "./audit-log.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import { applyRoles, etcdAccess, prepareKubernetes } from "./datastores.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/time/eventually.ts";
 import {
   applyInstaller,
   deleteInstaller,

@@ -3,10 +3,10 @@
 import { describe, expect } from "bun:test";
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { ensureGoProgram, LIBCNI_DRIVER } from "../../tools/prerequisites/go.ts";
-import { applyPool } from "../support/netplugctl.ts";
+import { applyPool } from "../support/cli/netplugctl.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
 import { kubernetesAccess } from "./datastores.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/time/eventually.ts";
 import { netplugOnKubernetes } from "./networks.ts";
 import { STATIC_PODS } from "./node-config.ts";
 import { onCluster } from "./on-cluster.ts";

@@ -2,7 +2,7 @@
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { createCertificateFolder } from "../support/certificates.ts";
+import { createCertificateFolder } from "../support/servers/certificates.ts";
 import type { ClusterFacts } from "./cluster.ts";
 import { Daemon } from "./daemon.ts";
 import type { FaultPlan, Met, ProxyArguments } from "./fault-plan.ts";

@@ -1,7 +1,7 @@
 /** The installer that we ship, run on a node itself rather than in a pod. */
 
 import { join } from "node:path";
-import { distFolder } from "../support/cni.ts";
+import { distFolder } from "../support/programs/cni.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { ClusterFacts } from "./cluster.ts";
 import type { ClusterNode } from "./node.ts";

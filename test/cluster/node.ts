@@ -4,8 +4,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, sym
 import { basename, dirname, join } from "node:path";
 import { CNI_PLUGIN_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { CriClient } from "../containerd/cri-client.ts";
-import { eventually } from "../support/eventually.ts";
-import { type CommandResult, expectSuccess, runProgramSync } from "../support/programs.ts";
+import { eventually } from "../support/time/eventually.ts";
+import { type CommandResult, expectSuccess, runProgramSync } from "../support/programs/programs.ts";
 import { makeCgroups, planCgroups, removeCgroup } from "./cgroups.ts";
 import type { NodeCgroups } from "./cgroups.ts";
 import type { Cleaner } from "./cleaner.ts";

@@ -3,10 +3,10 @@
  */
 
 import { describe, expect } from "bun:test";
-import { mustNetplugctl } from "../support/netplugctl.ts";
+import { mustNetplugctl } from "../support/cli/netplugctl.ts";
 import { addressesOfPods } from "./addresses.ts";
 import { etcdAccess, kubernetesAccess } from "./datastores.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/time/eventually.ts";
 import { netplugInstalledOnEtcd, netplugOnKubernetes } from "./networks.ts";
 import { onCluster } from "./on-cluster.ts";
 import { addressesInUse } from "./pod-interfaces.ts";

@@ -2,9 +2,9 @@
 
 import { expect } from "bun:test";
 import { CLUSTER_POOLS } from "../../tools/cluster/order.ts";
-import { ShownDocument } from "../support/document.ts";
-import { eventually } from "../support/eventually.ts";
-import { Reader } from "../support/reader.ts";
+import { ShownDocument } from "../support/documents/document.ts";
+import { eventually } from "../support/time/eventually.ts";
+import { Reader } from "../support/documents/reader.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
 import { BUSYBOX_IMAGE } from "./cluster.ts";
 import { kubernetesAccess } from "./datastores.ts";

@@ -1,6 +1,6 @@
 /** The wires of a cluster: a network namespace with a bridge for its nodes and its control plane, and a link from there to the test. */
 
-import { NetworkPlace, nodePlace } from "../support/netns.ts";
+import { NetworkPlace, nodePlace } from "../support/node/netns.ts";
 import { NETNS_PREFIX } from "../support/run-mark.ts";
 import type { Cleaner } from "./cleaner.ts";
 

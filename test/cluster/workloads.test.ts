@@ -1,10 +1,10 @@
 /** netplug under real workloads, on each datastore: what Kubernetes makes gets addresses, talks, goes, and every address returns. */
 
 import { describe, expect } from "bun:test";
-import { mustNetplugctl, setReady } from "../support/netplugctl.ts";
+import { mustNetplugctl, setReady } from "../support/cli/netplugctl.ts";
 import { untilAddressesAgree } from "./addresses.ts";
 import { etcdAccess, kubernetesAccess } from "./datastores.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/time/eventually.ts";
 import { netplugOnEtcd, netplugOnKubernetes } from "./networks.ts";
 import { onCluster } from "./on-cluster.ts";
 import { listPods, pingFrom, pingScript } from "./pods.ts";

@@ -1,10 +1,10 @@
 /** What an ADD makes, looked at with the tools of the kernel and of the datastore. */
 
 import { describe, expect, test } from "bun:test";
-import { hostInterfaceName } from "../support/cni.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
+import { hostInterfaceName } from "../support/programs/cni.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 

@@ -2,10 +2,10 @@
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import { nodePlace, TestNetns } from "../support/netns.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import type { Json } from "../support/cni-call.ts";
-import { TestNode } from "../support/test-node.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const node = share(
   () => TestNode.start([]),

@@ -5,11 +5,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/lib/clock.ts";
 import { takeLock } from "../../src/linux/flock.ts";
-import type { CniReply } from "../support/cni.ts";
-import { eventually } from "../support/eventually.ts";
-import { TestNetns } from "../support/netns.ts";
+import type { CniReply } from "../support/programs/cni.ts";
+import { eventually } from "../support/time/eventually.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const PODS = 12;
 const TOLD = "others in the queue got their addresses, too";

@@ -4,10 +4,10 @@
  */
 
 import { beforeEach, describe, expect } from "bun:test";
-import { createPod } from "../support/kubernetes.ts";
-import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
-import { onApiServer } from "../support/on-api-server.ts";
-import { startPodWorld } from "../support/pod-world.ts";
+import { createPod } from "../support/servers/kubernetes.ts";
+import { isOnEtcd, onEtcd } from "../support/node/node-datastore.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
+import { startPodWorld } from "../support/node/pod-world.ts";
 import { AttachedPod } from "./support/attached-pod.ts";
 
 type Annotations = Readonly<Record<string, string>>;

@@ -1,12 +1,12 @@
 /** An ADD that is repeated after what it asks for has changed: a running pod keeps what it has. */
 
 import { afterEach, expect, test } from "bun:test";
-import type { Json } from "../support/cni-call.ts";
-import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
-import { TestNetns } from "../support/netns.ts";
-import { isOnEtcd } from "../support/node-datastore.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { KubernetesNodeDatastore } from "../support/node/kubernetes-node-datastore.ts";
+import { TestNetns } from "../support/node/netns.ts";
+import { isOnEtcd } from "../support/node/node-datastore.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const node = share(
   () => TestNode.start([]),

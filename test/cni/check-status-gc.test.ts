@@ -3,16 +3,16 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { distFolder, pluginPath } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { startEtcd } from "../support/etcd.ts";
-import { raiseAlarm } from "../support/etcd-alarm.ts";
-import { setReady } from "../support/netplugctl.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
-import { onEtcd } from "../support/node-datastore.ts";
-import { NodeMounts } from "../support/node-mounts.ts";
+import { distFolder, pluginPath } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { startEtcd } from "../support/servers/etcd.ts";
+import { raiseAlarm } from "../support/servers/etcd-alarm.ts";
+import { setReady } from "../support/cli/netplugctl.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { onEtcd } from "../support/node/node-datastore.ts";
+import { NodeMounts } from "../support/node/node-mounts.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 

@@ -3,12 +3,12 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { CniJson } from "../support/cni.ts";
-import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
-import { TestNetns } from "../support/netns.ts";
-import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
+import type { CniJson } from "../support/programs/cni.ts";
+import { KubernetesNodeDatastore } from "../support/node/kubernetes-node-datastore.ts";
+import { TestNetns } from "../support/node/netns.ts";
+import { isOnEtcd, onEtcd } from "../support/node/node-datastore.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 interface Attached {
   readonly containerID: string;

@@ -10,11 +10,11 @@ import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import { inFrontOf } from "../../src/datastore/in-front-of.ts";
-import type { Json } from "../support/cni-call.ts";
-import { hostInterfaceName } from "../support/cni.ts";
-import type { FakeClock } from "../support/fake-clock.ts";
-import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { hostInterfaceName } from "../support/programs/cni.ts";
+import type { FakeClock } from "../support/time/fake-clock.ts";
+import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam/ipam.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { callInProcess } from "./support/in-process-call.ts";
 
 const CONTAINER = `late${process.pid}`;

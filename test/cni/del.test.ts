@@ -3,11 +3,11 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { hostInterfaceName } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
+import { hostInterfaceName } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const node = share(() => TestNode.start(["10.65.0.0/24"]));
 let containerID: string;

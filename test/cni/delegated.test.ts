@@ -3,12 +3,12 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CNI_VERSIONS, type CniReply } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { TestNetns } from "../support/netns.ts";
-import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
+import { CNI_VERSIONS, type CniReply } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { TestNetns } from "../support/node/netns.ts";
+import { isOnEtcd, onEtcd } from "../support/node/node-datastore.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const node = share(() => TestNode.start(["10.65.0.0/24"]));
 

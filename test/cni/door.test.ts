@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { linkSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { CNI_VERSIONS, distFolder, spawnPlugin } from "../support/cni.ts";
+import { CNI_VERSIONS, distFolder, spawnPlugin } from "../support/programs/cni.ts";
 
 const CNI = { CNI_COMMAND: "ADD", CNI_CONTAINERID: "c", CNI_NETNS: "/n", CNI_IFNAME: "eth0" };
 let folder: string;

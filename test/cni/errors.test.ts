@@ -3,12 +3,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { pluginPath } from "../support/cni.ts";
-import type { CniCall, Json } from "../support/cni-call.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
-import { applyPool, mustNetplugctl } from "../support/netplugctl.ts";
+import { pluginPath } from "../support/programs/cni.ts";
+import type { CniCall, Json } from "../support/programs/cni-call.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { applyPool, mustNetplugctl } from "../support/cli/netplugctl.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 let pod: TestNetns;
 let inUseBefore: number;

@@ -4,10 +4,10 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AS_ROOT, PASSWORD, switchUsersOn } from "../datastore/users.ts";
-import type { Json } from "../support/cni-call.ts";
-import { TestNetns } from "../support/netns.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 let config: Json;
 const node = share(

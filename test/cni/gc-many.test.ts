@@ -16,12 +16,12 @@ import { collection } from "../crds/definitions.ts";
 import { KubernetesWorld } from "../datastore/kubernetes-world.ts";
 import { openEtcd } from "../datastore/open-etcd.ts";
 import { commit } from "../datastore/steps.ts";
-import { startEtcd } from "../support/etcd.ts";
-import { fastClock } from "../support/fast-clock.ts";
-import type { Fate } from "../support/fault-proxy.ts";
-import { createNode, createPod, podsIn } from "../support/kubernetes.ts";
-import { onApiServer } from "../support/on-api-server.ts";
-import { readPodRecords } from "../support/pod-records.ts";
+import { startEtcd } from "../support/servers/etcd.ts";
+import { fastClock } from "../support/time/fast-clock.ts";
+import type { Fate } from "../support/servers/fault-proxy.ts";
+import { createNode, createPod, podsIn } from "../support/servers/kubernetes.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
+import { readPodRecords } from "../support/servers/pod-records.ts";
 import { EmptyNode, fillBlocks, NODE, ownersIn, type StaleAttachment } from "./support/many-attachments.ts";
 
 const PODS = podsIn("default");

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { delegateAdd, delegateCheck, delegateDel, delegateGc, delegateStatus } from "../../src/cni/delegate/mod.ts";
 import type { Delegate } from "../../src/cni/delegate/mod.ts";
 import { toResultDocument } from "../../src/cni/protocol/print-result.ts";
-import { delegateCall, delegatePorts as ports } from "../support/delegate.ts";
+import { delegateCall, delegatePorts as ports } from "../support/calls/delegate.ts";
 import { failureOf } from "../support/failure-of.ts";
 
 const PLUGIN_FOLDER = "/usr/lib/cni";

@@ -1,13 +1,13 @@
 /** One fault at every request that an ADD or DEL of the built plugin makes on the Kubernetes datastore: nothing leaks. */
 
 import { describe, expect } from "bun:test";
-import type { Fate } from "../support/fault-proxy.ts";
-import { type CniReply, hostInterfaceName } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { createPod, deletePod, type TestPod } from "../support/kubernetes.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
-import { onApiServer } from "../support/on-api-server.ts";
-import { readPodRecords } from "../support/pod-records.ts";
+import type { Fate } from "../support/servers/fault-proxy.ts";
+import { type CniReply, hostInterfaceName } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { createPod, deletePod, type TestPod } from "../support/servers/kubernetes.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
+import { readPodRecords } from "../support/servers/pod-records.ts";
 import { startProxiedNode } from "./support/proxied-node.ts";
 
 const POD = { namespace: "default", name: "victim" } as const;

@@ -3,17 +3,17 @@
 import { beforeEach, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CniJson, hostInterfaceName } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { createPod, deletePod, podArgs, type TestPod } from "../support/kubernetes.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
-import { setReady } from "../support/netplugctl.ts";
-import { onApiServer } from "../support/on-api-server.ts";
-import { annotationsOf } from "../support/pod-records.ts";
-import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
-import { untilAllowed } from "../support/rights.ts";
+import { type CniJson, hostInterfaceName } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { createPod, deletePod, podArgs, type TestPod } from "../support/servers/kubernetes.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { setReady } from "../support/cli/netplugctl.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
+import { annotationsOf } from "../support/servers/pod-records.ts";
+import { startPodWorldOnKubernetes } from "../support/node/pod-world.ts";
+import { untilAllowed } from "../support/servers/rights.ts";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
-import { deleteCrds } from "../support/delete-crds.ts";
+import { deleteCrds } from "../support/servers/delete-crds.ts";
 
 const [test, { api, node }] = onApiServer(() => startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
 

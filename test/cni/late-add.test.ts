@@ -6,12 +6,12 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CniReply, pluginPath } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
-import { closedGate } from "../support/closed-gate.ts";
+import { type CniReply, pluginPath } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { closedGate } from "../support/node/closed-gate.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const WITHIN_MS = 60_000;
 

@@ -6,14 +6,14 @@
 import { expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eventually } from "../support/eventually.ts";
-import type { Fate } from "../support/fault-proxy.ts";
-import { pluginPath } from "../support/cni.ts";
-import type { AttachmentCall, Json } from "../support/cni-call.ts";
-import { createPod, type TestPod } from "../support/kubernetes.ts";
-import { TestNetns } from "../support/netns.ts";
-import { onApiServer } from "../support/on-api-server.ts";
-import { annotationsOf } from "../support/pod-records.ts";
+import { eventually } from "../support/time/eventually.ts";
+import type { Fate } from "../support/servers/fault-proxy.ts";
+import { pluginPath } from "../support/programs/cni.ts";
+import type { AttachmentCall, Json } from "../support/programs/cni-call.ts";
+import { createPod, type TestPod } from "../support/servers/kubernetes.ts";
+import { TestNetns } from "../support/node/netns.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
+import { annotationsOf } from "../support/servers/pod-records.ts";
 import { startProxiedNode } from "./support/proxied-node.ts";
 
 const [test, { api, node, proxy }] = onApiServer(() => startProxiedNode(["10.65.0.0/24"]));

@@ -3,11 +3,11 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { distFolder } from "../support/cni.ts";
-import { TestNetns } from "../support/netns.ts";
-import { runProgram } from "../support/programs.ts";
+import { distFolder } from "../support/programs/cni.ts";
+import { TestNetns } from "../support/node/netns.ts";
+import { runProgram } from "../support/programs/programs.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const node = share(() => TestNode.start(["10.65.0.0/24"]));
 

@@ -1,12 +1,12 @@
 /** The conflists of docs/network-config.md, played as they stand; only where etcd and the node's files are is the test's own. */
 
 import { expect, test } from "bun:test";
-import type { CniJson } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { ShownDocument } from "../support/document.ts";
-import { TestNetns } from "../support/netns.ts";
+import type { CniJson } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { ShownDocument } from "../support/documents/document.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 interface Conflist {
   readonly cniVersion: string;

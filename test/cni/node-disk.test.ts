@@ -3,12 +3,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type CniReply, pluginPath } from "../support/cni.ts";
-import type { CniVerb, Json } from "../support/cni-call.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
-import { NodeMounts } from "../support/node-mounts.ts";
+import { type CniReply, pluginPath } from "../support/programs/cni.ts";
+import type { CniVerb, Json } from "../support/programs/cni-call.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { NodeMounts } from "../support/node/node-mounts.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 /** A small disk, on which the run directory is. */
 let disk: string;

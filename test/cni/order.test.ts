@@ -14,11 +14,11 @@ import { toAddressText } from "../../src/lib/ip/address.ts";
 import { addressAt } from "../../src/lib/ip/prefix.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import type { Outcome, RouteSocket } from "../../src/linux/netlink/route-socket.ts";
-import type { Json } from "../support/cni-call.ts";
-import type { CniJson } from "../support/cni.ts";
-import { changedBefore, Death, FaultyDatastore } from "../support/faulty-datastore.ts";
-import type { IpamWorld } from "../support/ipam.ts";
-import type { TestNetns } from "../support/netns.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import type { CniJson } from "../support/programs/cni.ts";
+import { changedBefore, Death, FaultyDatastore } from "../support/ipam/faulty-datastore.ts";
+import type { IpamWorld } from "../support/ipam/ipam.ts";
+import type { TestNetns } from "../support/node/netns.ts";
 import { silentLog } from "../support/silent-log.ts";
 import { OwnAttachment } from "./support/own-attachment.ts";
 

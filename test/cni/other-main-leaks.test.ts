@@ -6,11 +6,11 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { cniPluginsFolder, type CniReply, distFolder } from "../support/cni.ts";
-import type { CniVerb, Json } from "../support/cni-call.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
-import { TcpProxy } from "../support/tcp-proxy.ts";
-import { TestNode } from "../support/test-node.ts";
+import { cniPluginsFolder, type CniReply, distFolder } from "../support/programs/cni.ts";
+import type { CniVerb, Json } from "../support/programs/cni-call.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { TcpProxy } from "../support/servers/tcp-proxy.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 let stack: AsyncDisposableStack;
 let node: TestNode;

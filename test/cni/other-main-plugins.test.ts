@@ -1,9 +1,9 @@
 /** `netplug-ipam` under main plugins of the CNI project. */
 
 import { expect, test } from "bun:test";
-import { nodePlace, TestNetns } from "../support/netns.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 

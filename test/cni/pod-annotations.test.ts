@@ -3,13 +3,13 @@
  */
 
 import { beforeEach, describe, expect } from "bun:test";
-import type { Json } from "../support/cni-call.ts";
-import { type CniJson, hostInterfaceName } from "../support/cni.ts";
-import { createNamespace, createPod, type PodTemplate, type TestPod } from "../support/kubernetes.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
-import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
-import { onApiServer } from "../support/on-api-server.ts";
-import { startPodWorld } from "../support/pod-world.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { type CniJson, hostInterfaceName } from "../support/programs/cni.ts";
+import { createNamespace, createPod, type PodTemplate, type TestPod } from "../support/servers/kubernetes.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { isOnEtcd, onEtcd } from "../support/node/node-datastore.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
+import { startPodWorld } from "../support/node/pod-world.ts";
 import { shownValue } from "../support/shown-value.ts";
 import { AttachedPod } from "./support/attached-pod.ts";
 

@@ -3,14 +3,14 @@
 import { describe, expect } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { CniReply } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { createNode, createPod, grantReadOnly } from "../support/kubernetes.ts";
-import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
-import { TestNetns } from "../support/netns.ts";
-import { isOnEtcd } from "../support/node-datastore.ts";
-import { onApiServer } from "../support/on-api-server.ts";
-import { startPodWorld } from "../support/pod-world.ts";
+import type { CniReply } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { createNode, createPod, grantReadOnly } from "../support/servers/kubernetes.ts";
+import { KubernetesNodeDatastore } from "../support/node/kubernetes-node-datastore.ts";
+import { TestNetns } from "../support/node/netns.ts";
+import { isOnEtcd } from "../support/node/node-datastore.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
+import { startPodWorld } from "../support/node/pod-world.ts";
 
 const [test, world] = onApiServer(
   () => startPodWorld({ cidrs: [], rights: ["nodes"] }),

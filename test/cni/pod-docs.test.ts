@@ -1,13 +1,13 @@
 /** What docs/pod-annotations.md tells people to do, done. */
 
 import { expect } from "bun:test";
-import { ShownDocument } from "../support/document.ts";
-import { eventually } from "../support/eventually.ts";
-import type { Json } from "../support/cni-call.ts";
-import { createNamespace, createPod, podArgs } from "../support/kubernetes.ts";
-import { TestNetns } from "../support/netns.ts";
-import { onApiServer } from "../support/on-api-server.ts";
-import { startPodWorld } from "../support/pod-world.ts";
+import { ShownDocument } from "../support/documents/document.ts";
+import { eventually } from "../support/time/eventually.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { createNamespace, createPod, podArgs } from "../support/servers/kubernetes.ts";
+import { TestNetns } from "../support/node/netns.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
+import { startPodWorld } from "../support/node/pod-world.ts";
 
 const DOCUMENT = new ShownDocument("docs/pod-annotations.md");
 

@@ -5,15 +5,15 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startApiServer } from "../cluster/api-server.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
-import { type CniReply, hostInterfaceName } from "../support/cni.ts";
-import type { CniCall, Json } from "../support/cni-call.ts";
-import { createNamespace, createPod, deletePod, grantReadOnly, podArgs, type TestPod } from "../support/kubernetes.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
-import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
-import { startPodWorld } from "../support/pod-world.ts";
-import { durationOf } from "../support/duration.ts";
-import { onApiServer } from "../support/on-api-server.ts";
-import { untilAllowed } from "../support/rights.ts";
+import { type CniReply, hostInterfaceName } from "../support/programs/cni.ts";
+import type { CniCall, Json } from "../support/programs/cni-call.ts";
+import { createNamespace, createPod, deletePod, grantReadOnly, podArgs, type TestPod } from "../support/servers/kubernetes.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { isOnEtcd, onEtcd } from "../support/node/node-datastore.ts";
+import { startPodWorld } from "../support/node/pod-world.ts";
+import { durationOf } from "../support/time/duration.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
+import { untilAllowed } from "../support/servers/rights.ts";
 
 const ANOTHER_UID = "00000000-0000-4000-8000-000000000000";
 

@@ -3,11 +3,11 @@
 import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Json } from "../support/cni-call.ts";
-import { TestNetns } from "../support/netns.ts";
-import { isOnEtcd } from "../support/node-datastore.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { TestNetns } from "../support/node/netns.ts";
+import { isOnEtcd } from "../support/node/node-datastore.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 /** On Kubernetes reads, block, pod status; on etcd a read and a transaction. */
 const ROUNDS = isOnEtcd ? 2 : 3;

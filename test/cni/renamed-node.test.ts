@@ -1,11 +1,11 @@
 /** A node that is known by another name than when its pods began: its DELs release what they had, and nothing of other nodes. */
 
 import { beforeEach, expect, test } from "bun:test";
-import type { CniJson } from "../support/cni.ts";
-import type { AttachmentCall, Json } from "../support/cni-call.ts";
-import { TestNetns } from "../support/netns.ts";
+import type { CniJson } from "../support/programs/cni.ts";
+import type { AttachmentCall, Json } from "../support/programs/cni-call.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 let containerID: string;
 const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));

@@ -4,11 +4,11 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
-import { fastClock } from "../support/fast-clock.ts";
-import type { CniJson } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import type { IpamWorld } from "../support/ipam.ts";
-import type { TestNetns } from "../support/netns.ts";
+import { fastClock } from "../support/time/fast-clock.ts";
+import type { CniJson } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import type { IpamWorld } from "../support/ipam/ipam.ts";
+import type { TestNetns } from "../support/node/netns.ts";
 import { OwnAttachment } from "./support/own-attachment.ts";
 
 const DELEGATE: Json = { ipam: { type: "a-delegate" } };

@@ -3,15 +3,15 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { distFolder } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { ShownDocument } from "../support/document.ts";
-import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
-import { runNetplugctl } from "../support/netplugctl.ts";
-import { Reader } from "../support/reader.ts";
+import { distFolder } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { ShownDocument } from "../support/documents/document.ts";
+import { KubernetesNodeDatastore } from "../support/node/kubernetes-node-datastore.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { runNetplugctl } from "../support/cli/netplugctl.ts";
+import { Reader } from "../support/documents/reader.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const DOCUMENT = new ShownDocument("docs/troubleshooting.md");
 

@@ -3,14 +3,14 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { CniReply } from "../support/cni.ts";
-import type { CniVerb, Json } from "../support/cni-call.ts";
-import { setReady } from "../support/netplugctl.ts";
-import { TestNetns } from "../support/netns.ts";
-import { isOnEtcd } from "../support/node-datastore.ts";
-import { NodeMounts } from "../support/node-mounts.ts";
+import type { CniReply } from "../support/programs/cni.ts";
+import type { CniVerb, Json } from "../support/programs/cni-call.ts";
+import { setReady } from "../support/cli/netplugctl.ts";
+import { TestNetns } from "../support/node/netns.ts";
+import { isOnEtcd } from "../support/node/node-datastore.ts";
+import { NodeMounts } from "../support/node/node-mounts.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 /** With blocks of two addresses. */
 const node = share(

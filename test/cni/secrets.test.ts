@@ -2,10 +2,10 @@
 
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import type { CniCall, Json } from "../support/cni-call.ts";
-import { TestNetns } from "../support/netns.ts";
+import type { CniCall, Json } from "../support/programs/cni-call.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const SECRET = "s3CRETs3CRET";
 const node = share(() => TestNode.start(["10.65.0.0/24"]));

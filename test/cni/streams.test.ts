@@ -3,12 +3,12 @@
 import { describe, expect, test } from "bun:test";
 import { closeSync, constants, mkdirSync, openSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { distFolder } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { TestNetns } from "../support/netns.ts";
+import { distFolder } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
-import { type CommandResult, runProgram } from "../support/programs.ts";
+import { TestNode } from "../support/node/test-node.ts";
+import { type CommandResult, runProgram } from "../support/programs/programs.ts";
 
 const node = share(
   () => TestNode.start(["10.65.0.0/24"]),

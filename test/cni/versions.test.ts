@@ -1,11 +1,11 @@
 /** Every verb in every spec version, by a direct call as a runtime makes it. */
 
 import { describe, expect, test } from "bun:test";
-import { CNI_VERSIONS } from "../support/cni.ts";
-import type { CniJson, CniVersion } from "../support/cni.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
+import { CNI_VERSIONS } from "../support/programs/cni.ts";
+import type { CniJson, CniVersion } from "../support/programs/cni.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 

@@ -3,12 +3,12 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { cniPluginsFolder, distFolder } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
+import { cniPluginsFolder, distFolder } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
 import { cgroupPlaces, removeCgroup } from "../cluster/cgroups.ts";
-import { makeImage } from "../support/image.ts";
+import { makeImage } from "../support/programs/image.ts";
 import { CriClient } from "./cri-client.ts";
-import { mustRunProgramSync } from "../support/programs.ts";
+import { mustRunProgramSync } from "../support/programs/programs.ts";
 
 /** The image that it has. */
 export const IMAGE = "localhost/netplug-test:1";

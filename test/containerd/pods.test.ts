@@ -3,12 +3,12 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Json } from "../support/cni-call.ts";
-import { DOCUMENTED_RULES, DOCUMENTED_TABLE } from "../support/documented-rules.ts";
-import { type NetworkPlace, nodePlace, TestNetns } from "../support/netns.ts";
-import { requireOwnNamespace } from "../support/own-namespace.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { DOCUMENTED_RULES, DOCUMENTED_TABLE } from "../support/documents/documented-rules.ts";
+import { type NetworkPlace, nodePlace, TestNetns } from "../support/node/netns.ts";
+import { requireOwnNamespace } from "../support/node/own-namespace.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 import { IMAGE, PrivateContainerd } from "./containerd.ts";
 import type { PodSandboxSpec } from "./cri-client.ts";
 

@@ -3,7 +3,7 @@
 import { describe, expect } from "bun:test";
 import fc from "fast-check";
 import type { Kind } from "../../src/api/resource.ts";
-import { onApiServer } from "../support/on-api-server.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
 import { testSeed } from "../support/seed.ts";
 import { startWithCrds } from "./definitions.ts";
 import { itsVerdict, objectOf, ourVerdict, type Writable } from "./verdicts.ts";

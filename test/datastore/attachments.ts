@@ -12,9 +12,9 @@ import { readFacts, transact, type TransactPorts } from "../../src/ipam/transact
 import { systemClock } from "../../src/lib/clock.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { takeLock } from "../../src/linux/flock.ts";
-import { attachmentRequest } from "../support/attachment-request.ts";
-import { NETWORK, requestFor } from "../support/ipam.ts";
-import { systemPorts } from "../support/system-ports.ts";
+import { attachmentRequest } from "../support/calls/attachment-request.ts";
+import { NETWORK, requestFor } from "../support/ipam/ipam.ts";
+import { systemPorts } from "../support/ipam/system-ports.ts";
 
 /** A pod's container on a node. */
 export interface Container {

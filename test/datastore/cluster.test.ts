@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { REQUEST_LIMITS } from "../../src/datastore/etcd/client/client.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
-import type { EtcdServer } from "../support/etcd.ts";
-import { freePorts, startEtcd, startEtcdCluster } from "../support/etcd.ts";
+import type { EtcdServer } from "../support/servers/etcd.ts";
+import { freePorts, startEtcd, startEtcdCluster } from "../support/servers/etcd.ts";
 import { startIsolatedMember } from "./isolated-member.ts";
 import { inGivenOrder, openEtcd } from "./open-etcd.ts";
 import { failureOf } from "../support/failure-of.ts";

@@ -3,9 +3,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { SrvRecord } from "../../src/datastore/etcd/client/srv.ts";
 import { createResolver } from "../../src/datastore/etcd/client/srv.ts";
-import { createCertificateFolder } from "../support/certificates.ts";
-import { freePorts, startEtcd } from "../support/etcd.ts";
-import { durationOf } from "../support/duration.ts";
+import { createCertificateFolder } from "../support/servers/certificates.ts";
+import { freePorts, startEtcd } from "../support/servers/etcd.ts";
+import { durationOf } from "../support/time/duration.ts";
 import { startDnsServer } from "./dns-server.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { failureOf } from "../support/failure-of.ts";

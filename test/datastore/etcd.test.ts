@@ -2,7 +2,7 @@
 
 import { connectTcp } from "../../src/linux/tcp.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";
-import { startEtcd } from "../support/etcd.ts";
+import { startEtcd } from "../support/servers/etcd.ts";
 import { describeDatastore } from "./conformance.ts";
 import type { Subject } from "./conformance/subject.ts";
 import { openEtcd } from "./open-etcd.ts";

@@ -5,7 +5,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Resource } from "../../src/api/resource.ts";
 import type { Damage, ResourceRef } from "../../src/datastore/datastore.ts";
-import { startEtcd } from "../support/etcd.ts";
+import { startEtcd } from "../support/servers/etcd.ts";
 import { share } from "../support/share.ts";
 import { openEtcd } from "./open-etcd.ts";
 

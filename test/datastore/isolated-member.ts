@@ -1,8 +1,8 @@
 /** For tests: a cluster of which one member stands in a network namespace of its own, where its way to the others can be cut. */
 
-import type { EtcdServer } from "../support/etcd.ts";
-import { startEtcdCluster } from "../support/etcd.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
+import type { EtcdServer } from "../support/servers/etcd.ts";
+import { startEtcdCluster } from "../support/servers/etcd.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
 
 export interface IsolatedMember extends AsyncDisposable {
   readonly isolated: EtcdServer;

@@ -9,7 +9,7 @@ import { typeOf } from "../../src/datastore/kubernetes/objects/resource-types.ts
 import { KubeClient } from "../../src/kube/client.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
-import { onApiServer } from "../support/on-api-server.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
 import { share } from "../support/share.ts";
 import { add, type Container, del } from "./attachments.ts";
 import { createAudit } from "./audit.ts";

@@ -4,7 +4,7 @@ import { beforeEach, expect } from "bun:test";
 import type { NodeAddress } from "../../src/api/node.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import type { ResourceRef } from "../../src/datastore/datastore.ts";
-import { onApiServer } from "../support/on-api-server.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { ask, commit } from "./steps.ts";

@@ -15,8 +15,8 @@ import { systemRandom } from "../../src/lib/random.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { testSeed } from "../support/seed.ts";
 import { add, type Container, del } from "./attachments.ts";
-import type { Fate } from "../support/fault-proxy.ts";
-import { onApiServer } from "../support/on-api-server.ts";
+import type { Fate } from "../support/servers/fault-proxy.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { ask } from "./steps.ts";
 

@@ -8,7 +8,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import type { ApiServer, ApiServerOptions } from "../cluster/api-server.ts";
 import { collection, startWithCrds } from "../crds/definitions.ts";
-import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
+import { type FaultProxy, startFaultProxy } from "../support/servers/fault-proxy.ts";
 import { openKubernetes, wipe } from "./open-kubernetes.ts";
 import { type Pods, podsOf } from "./pods.ts";
 import { commit } from "./steps.ts";

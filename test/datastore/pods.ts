@@ -1,8 +1,8 @@
 /** For tests: pods that no kubelet knows, made and unmade without a program. */
 
 import type { ApiServer } from "../cluster/api-server.ts";
-import { createPod, deletePod } from "../support/kubernetes.ts";
-import { annotationsOf } from "../support/pod-records.ts";
+import { createPod, deletePod } from "../support/servers/kubernetes.ts";
+import { annotationsOf } from "../support/servers/pod-records.ts";
 import type { Container } from "./attachments.ts";
 
 export interface Pods {

@@ -5,7 +5,7 @@ import type { Block } from "../../src/api/ipam-block.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { MemoryDatastore } from "../../src/datastore/memory/memory-datastore.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
-import { startEtcd } from "../support/etcd.ts";
+import { startEtcd } from "../support/servers/etcd.ts";
 import { share } from "../support/share.ts";
 import { makeBlock } from "./blocks.ts";
 import { openEtcd } from "./open-etcd.ts";

@@ -8,8 +8,8 @@ import type { EtcdConfig } from "../../src/datastore/config/datastore-config.ts"
 import { LogIn } from "../../src/datastore/etcd/client/log-in.ts";
 import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
-import { eventually } from "../support/eventually.ts";
-import { freePorts, startEtcd } from "../support/etcd.ts";
+import { eventually } from "../support/time/eventually.ts";
+import { freePorts, startEtcd } from "../support/servers/etcd.ts";
 import { share } from "../support/share.ts";
 import { IMPATIENT, inGivenOrder, openEtcd, testFiles } from "./open-etcd.ts";
 import { failureOf } from "../support/failure-of.ts";

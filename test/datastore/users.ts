@@ -1,6 +1,6 @@
 /** For tests: an etcd with users, of whom `netplug` may do what is under /netplug/ and `reader` may read it. */
 
-import type { EtcdServer } from "../support/etcd.ts";
+import type { EtcdServer } from "../support/servers/etcd.ts";
 
 /** Of every user. */
 export const PASSWORD = "s3cret-of-netplug";

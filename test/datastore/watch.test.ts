@@ -3,9 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import type { Datastore, WatchEvent } from "../../src/datastore/datastore.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { type EtcdServer, startEtcd } from "../support/etcd.ts";
-import { fakeClock } from "../support/fake-clock.ts";
-import { TcpProxy } from "../support/tcp-proxy.ts";
+import { type EtcdServer, startEtcd } from "../support/servers/etcd.ts";
+import { fakeClock } from "../support/time/fake-clock.ts";
+import { TcpProxy } from "../support/servers/tcp-proxy.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { poolRef } from "./resources.ts";
 import { failureOf } from "../support/failure-of.ts";

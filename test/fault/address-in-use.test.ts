@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
-import { NetworkPlace } from "../support/netns.ts";
+import { NetworkPlace } from "../support/node/netns.ts";
 import { beforeTurn, isCommit } from "./support/at-step.ts";
 import { IPAM_ALONE } from "./support/flows.ts";
 import type { FaultNode } from "./support/node.ts";

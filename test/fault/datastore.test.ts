@@ -3,11 +3,11 @@
 import { describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
-import type { CniReply } from "../support/cni.ts";
-import type { EtcdServer } from "../support/etcd.ts";
-import { TcpProxy } from "../support/tcp-proxy.ts";
+import type { CniReply } from "../support/programs/cni.ts";
+import type { EtcdServer } from "../support/servers/etcd.ts";
+import { TcpProxy } from "../support/servers/tcp-proxy.ts";
 import { beforeStep, beforeTurn, isCommit, isRead } from "./support/at-step.ts";
-import { fastClock } from "../support/fast-clock.ts";
+import { fastClock } from "../support/time/fast-clock.ts";
 import { type Flow, FLOWS, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { findIncompleteness, hasLink, heldIn } from "./support/judge.ts";
 import { FaultNode, startInitialisedEtcd } from "./support/node.ts";

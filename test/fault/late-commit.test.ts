@@ -10,7 +10,7 @@ import type { CommitResult, Datastore, Write } from "../../src/datastore/datasto
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
-import { TestNetns } from "../support/netns.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import { IPAM_ALONE, KUBERNETES, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { heldIn } from "./support/judge.ts";
 import { ANOTHER, createPool, type FaultNode } from "./support/node.ts";

@@ -3,14 +3,14 @@
  */
 
 import { describe, expect, test } from "bun:test";
-import type { CniReply } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { TestNetns } from "../support/netns.ts";
+import type { CniReply } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import { IPAM_ALONE, NETPLUG, OWN_LINK_FLOWS, WITHOUT_WAIT } from "./support/flows.ts";
 import { findIncompleteness, findUnsafety, heldIn } from "./support/judge.ts";
 import type { FaultNode } from "./support/node.ts";
 import { shareEtcd, shareVictim } from "./support/shared.ts";
-import { closedGate } from "../support/closed-gate.ts";
+import { closedGate } from "../support/node/closed-gate.ts";
 
 const { startNode } = shareEtcd();
 const victim = shareVictim();

@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
-import type { Json } from "../support/cni-call.ts";
-import { TestNetns } from "../support/netns.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import { beforeStep } from "./support/at-step.ts";
 import { eachStep, type Played } from "./support/enumerate.ts";
-import { fastClock } from "../support/fast-clock.ts";
+import { fastClock } from "../support/time/fast-clock.ts";
 import { type Flow, HOST_LOCAL, NETPLUG, OTHER_MAIN, OWN_LINK_FLOWS, WITHOUT_WAIT } from "./support/flows.ts";
 import { heldIn } from "./support/judge.ts";
 import { createPool, type FaultNode } from "./support/node.ts";

@@ -1,8 +1,8 @@
 /** etcd is out of space, wants a user, has no leader, is locked or frozen: what ADD says, and what DEL does all the same. */
 
 import { describe, expect, test } from "bun:test";
-import { type EtcdServer, startEtcdCluster } from "../support/etcd.ts";
-import { initialise, patchClusterInformation, setReady } from "../support/netplugctl.ts";
+import { type EtcdServer, startEtcdCluster } from "../support/servers/etcd.ts";
+import { initialise, patchClusterInformation, setReady } from "../support/cli/netplugctl.ts";
 import { type Flow, FLOWS, NETPLUG } from "./support/flows.ts";
 import { hasLink, heldIn } from "./support/judge.ts";
 import { accessTo, FaultNode, startInitialisedEtcd } from "./support/node.ts";

@@ -1,8 +1,8 @@
 /** An ADD that finds addresses of its attachment, loses them while it records them, gets others, and then fails. */
 
 import { expect, test } from "bun:test";
-import { NetworkPlace } from "../support/netns.ts";
-import { mustNetplugctl } from "../support/netplugctl.ts";
+import { NetworkPlace } from "../support/node/netns.ts";
+import { mustNetplugctl } from "../support/cli/netplugctl.ts";
 import { isCommit } from "./support/at-step.ts";
 import { NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { findUnsafety } from "./support/judge.ts";

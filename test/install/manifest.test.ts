@@ -10,7 +10,7 @@ import { DEFAULT_FOLDERS, readSettings } from "../../src/install-cni/settings/se
 import { checkNetworkConfig, fillTemplate } from "../../src/install-cni/network-config/template.ts";
 import { VERSION } from "../../src/lib/version.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
-import { ShownDocument } from "../support/document.ts";
+import { ShownDocument } from "../support/documents/document.ts";
 
 const read = (path: string): string => readFileSync(join(repositoryRoot, path), "utf8");
 

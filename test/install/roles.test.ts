@@ -8,10 +8,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { startApiServer } from "../cluster/api-server.ts";
-import type { Json } from "../support/cni-call.ts";
-import { eventually } from "../support/eventually.ts";
-import { createPod } from "../support/kubernetes.ts";
-import { onApiServer } from "../support/on-api-server.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { eventually } from "../support/time/eventually.ts";
+import { createPod } from "../support/servers/kubernetes.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
 
 const manifest = (name: string): string => join(repositoryRoot, "manifests", name);
 

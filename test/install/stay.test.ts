@@ -7,7 +7,7 @@ import { runInstallCni } from "../../src/install-cni/main.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import { type FakeApiServer, statusAnswer } from "../kube/support/fake-api-server.ts";
-import { NodeMounts } from "../support/node-mounts.ts";
+import { NodeMounts } from "../support/node/node-mounts.ts";
 import { lockWithFlock } from "./support/lock.ts";
 import { CONFLIST, errorOf, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
 import { type Staying, stay as startStaying, type StayOptions } from "./support/stay.ts";

@@ -12,12 +12,12 @@ import { silentLog } from "../support/silent-log.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import { startApiServer } from "../cluster/api-server.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/time/eventually.ts";
 import { runKubectl } from "../cluster/kubectl.ts";
 import { issueShortToken, untilExpired, userOfToken } from "../cluster/short-token.ts";
-import { createCertificateFolder } from "../support/certificates.ts";
-import { distFolder } from "../support/cni.ts";
-import { onApiServer } from "../support/on-api-server.ts";
+import { createCertificateFolder } from "../support/servers/certificates.ts";
+import { distFolder } from "../support/programs/cni.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
 import { CONFLIST, InstallNode, KUBECONFIG, type Run } from "./support/node.ts";
 
 let node: InstallNode;

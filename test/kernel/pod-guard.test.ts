@@ -4,7 +4,7 @@
  */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { DOCUMENTED_RULES, DOCUMENTED_TABLE } from "../support/documented-rules.ts";
+import { DOCUMENTED_RULES, DOCUMENTED_TABLE } from "../support/documents/documented-rules.ts";
 import { addUsableLink } from "./support/add.ts";
 import { type Place, NamespacedNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";

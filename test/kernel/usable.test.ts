@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Fd } from "../../src/linux/fd.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/time/eventually.ts";
 import { addUsableLink, unusable } from "./support/add.ts";
 import { NamespacedNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";

@@ -13,11 +13,11 @@ import type { ResourceType } from "../../src/kube/resource-type.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { startApiServer } from "../cluster/api-server.ts";
-import { onApiServer } from "../support/on-api-server.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
 import { testSeed } from "../support/seed.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { openClient, readWithOther, realPorts } from "./support/real-api.ts";
-import { runProgram } from "../support/programs.ts";
+import { runProgram } from "../support/programs/programs.ts";
 import { withVariables } from "./support/variables.ts";
 
 const SELF_REVIEWS: ResourceType<KubeObject & { readonly status?: { readonly userInfo: { readonly username: string } } }> = {

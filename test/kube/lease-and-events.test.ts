@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import { EventRecorder } from "../../src/kube/events.ts";
 import { withLease } from "../../src/kube/lease.ts";
 import { startApiServer } from "../cluster/api-server.ts";
-import { onApiServer } from "../support/on-api-server.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
 import { openClient, realPorts, until } from "./support/real-api.ts";
 
 const [test, api] = onApiServer(() => startApiServer());

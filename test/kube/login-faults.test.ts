@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { NODES } from "../../src/kube/core-types.ts";
-import { createCertificateFolder } from "../support/certificates.ts";
+import { createCertificateFolder } from "../support/servers/certificates.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { clientOfFiles, serve, text } from "./support/tls-server.ts";
 import { withVariables } from "./support/variables.ts";

@@ -4,8 +4,8 @@ import { describe, expect } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { KubeError } from "../../src/kube/kube-error.ts";
 import { startApiServer } from "../cluster/api-server.ts";
-import { durationOf } from "../support/duration.ts";
-import { onApiServer } from "../support/on-api-server.ts";
+import { durationOf } from "../support/time/duration.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { CONFIG_MAPS, openClient, until } from "./support/real-api.ts";
 

@@ -7,13 +7,13 @@ import { readCachedAddresses } from "../../src/cli/host/cached-addresses.ts";
 import type { HostAddress } from "../../src/cli/host/host-addresses.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
-import { CNI_VERSIONS, cniPluginsFolder, distFolder } from "../support/cni.ts";
-import type { CniJson, CniVersion } from "../support/cni.ts";
+import { CNI_VERSIONS, cniPluginsFolder, distFolder } from "../support/programs/cni.ts";
+import type { CniJson, CniVersion } from "../support/programs/cni.ts";
 import { runInProcess } from "../support/cli/in-process.ts";
-import type { Json } from "../support/cni-call.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 
 const driver = process.env["LIBCNI_DRIVER"];
 const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));

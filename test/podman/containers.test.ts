@@ -2,14 +2,14 @@
 
 import { expect } from "bun:test";
 import { podmanCallsPlugins } from "../../tools/prerequisites/podman.ts";
-import { cniPluginsFolder, distFolder, pluginPath } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { ShownDocument } from "../support/document.ts";
-import { eventually } from "../support/eventually.ts";
-import { nodePlace } from "../support/netns.ts";
-import { requireOwnNamespace } from "../support/own-namespace.ts";
+import { cniPluginsFolder, distFolder, pluginPath } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { ShownDocument } from "../support/documents/document.ts";
+import { eventually } from "../support/time/eventually.ts";
+import { nodePlace } from "../support/node/netns.ts";
+import { requireOwnNamespace } from "../support/node/own-namespace.ts";
 import { shareIf } from "../support/share.ts";
-import { TestNode } from "../support/test-node.ts";
+import { TestNode } from "../support/node/test-node.ts";
 import { PodmanMachine } from "./podman-machine.ts";
 
 const isUsable = podmanCallsPlugins();

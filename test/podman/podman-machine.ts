@@ -4,12 +4,12 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cgroupPlaces, removeCgroup } from "../cluster/cgroups.ts";
-import { cniPluginsFolder, distFolder } from "../support/cni.ts";
-import type { Json } from "../support/cni-call.ts";
-import { eventually } from "../support/eventually.ts";
-import { makeImage } from "../support/image.ts";
-import { nodePlace } from "../support/netns.ts";
-import { type CommandResult, expectSuccess, runProgramSync } from "../support/programs.ts";
+import { cniPluginsFolder, distFolder } from "../support/programs/cni.ts";
+import type { Json } from "../support/programs/cni-call.ts";
+import { eventually } from "../support/time/eventually.ts";
+import { makeImage } from "../support/programs/image.ts";
+import { nodePlace } from "../support/node/netns.ts";
+import { type CommandResult, expectSuccess, runProgramSync } from "../support/programs/programs.ts";
 
 /** The image that it has. */
 export const IMAGE = "localhost/netplug-test:1";

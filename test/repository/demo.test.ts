@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { durationOf } from "../support/duration.ts";
+import { durationOf } from "../support/time/duration.ts";
 
 const repository = dirname(dirname(import.meta.dir));
 

@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { TestSandbox } from "../../tools/test/sandbox.ts";
-import { mustRunProgramSync } from "../support/programs.ts";
+import { mustRunProgramSync } from "../support/programs/programs.ts";
 
 test("a process, an interface and a file that a test left are named once, and removed", () => {
   using sandbox = new TestSandbox();

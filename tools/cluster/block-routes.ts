@@ -1,7 +1,7 @@
 /** Routes between the nodes of `npm run cluster`, which netplug itself does not make yet. */
 
 import type { Cluster } from "../../test/cluster/cluster.ts";
-import { mustNetplugctl } from "../../test/support/netplugctl.ts";
+import { mustNetplugctl } from "../../test/support/cli/netplugctl.ts";
 
 const POLL_INTERVAL_MS = 1_000;
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repositoryRoot } from "../repository.ts";
 import { TaskFailure } from "../terminal.ts";
-import { type CommandResult, runProgramSync } from "../../test/support/programs.ts";
+import { type CommandResult, runProgramSync } from "../../test/support/programs/programs.ts";
 
 /** Where `ip netns` keeps namespaces. */
 const NETNS_FOLDER = "/run/netns";

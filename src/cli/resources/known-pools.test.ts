@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type FakeClock, fakeClock } from "../../../test/support/fake-clock.ts";
+import { type FakeClock, fakeClock } from "../../../test/support/time/fake-clock.ts";
 import { seededRandom } from "../../../test/support/seeded-random.ts";
 import type { Datastore, Query } from "../../datastore/datastore.ts";
 import { inFrontOf } from "../../datastore/in-front-of.ts";

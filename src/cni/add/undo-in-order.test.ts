@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fakeClock } from "../../../test/support/fake-clock.ts";
+import { fakeClock } from "../../../test/support/time/fake-clock.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { withUndo } from "../../lib/undo-stack.ts";
 import { inOrder } from "./undo-in-order.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
+import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
 import type { LocalCall } from "../call.ts";
 import { endHold, type Hold, type HoldState, holdAttachment } from "./hold.ts";
 import { readHold } from "./hold-note.ts";

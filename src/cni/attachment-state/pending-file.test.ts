@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLocalWorld } from "../../../test/support/local-call.ts";
+import { createLocalWorld } from "../../../test/support/calls/local-call.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { type PendingRelease, readPending, writePending } from "./pending-file.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { configOf } from "../../../test/support/network-config.ts";
+import { configOf } from "../../../test/support/calls/network-config.ts";
 import type { NetplugError } from "../../lib/errors.ts";
 import type { Files } from "../../lib/ports.ts";
 import { resolveMtu, resolveNodeName } from "./node-facts.ts";

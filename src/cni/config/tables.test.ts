@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { configOf, faultOf, parseKeys } from "../../../test/support/network-config.ts";
+import { configOf, faultOf, parseKeys } from "../../../test/support/calls/network-config.ts";
 import { parseAddress, toAddressText } from "../../lib/ip/address.ts";
 import { parsePrefix } from "../../lib/ip/prefix.ts";
 

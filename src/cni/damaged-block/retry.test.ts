@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import { startDeadline } from "../../lib/deadline.ts";
 import { parsePrefix } from "../../lib/ip/prefix.ts";
-import { createIpamWorld, NETWORK } from "../../../test/support/ipam.ts";
+import { createIpamWorld, NETWORK } from "../../../test/support/ipam/ipam.ts";
 import { silentLog } from "../../../test/support/silent-log.ts";
 import type { Call } from "../call.ts";
 import { parseNetworkConfig } from "../config/parse-network-config.ts";

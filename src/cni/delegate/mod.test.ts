@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { delegateCall, delegatePorts as ports } from "../../../test/support/delegate.ts";
+import { delegateCall, delegatePorts as ports } from "../../../test/support/calls/delegate.ts";
 import { failureOf } from "../../../test/support/failure-of.ts";
 import { startDeadline } from "../../lib/deadline.ts";
 import { NetplugError } from "../../lib/errors.ts";

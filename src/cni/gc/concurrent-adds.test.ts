@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLocalWorld } from "../../../test/support/local-call.ts";
+import { createLocalWorld } from "../../../test/support/calls/local-call.ts";
 import { watchConcurrentAdds } from "./concurrent-adds.ts";
 
 /** Milliseconds since the machine was started; the kernel tells 10 000. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
+import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Call } from "../call.ts";
 import { lookForDue } from "./look.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { fakeClock } from "../../../test/support/fake-clock.ts";
-import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
+import { fakeClock } from "../../../test/support/time/fake-clock.ts";
+import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Hold, HoldState } from "../attachment-state/hold.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { requestFor } from "../../../test/support/ipam.ts";
-import { createLocalWorld } from "../../../test/support/local-call.ts";
+import { requestFor } from "../../../test/support/ipam/ipam.ts";
+import { createLocalWorld } from "../../../test/support/calls/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Call } from "../call.ts";
 import { openNodeQueue } from "./node-queue.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { requestFor } from "../../../test/support/ipam.ts";
+import { requestFor } from "../../../test/support/ipam/ipam.ts";
 import { parseOwner, parseRequest, toRequestText } from "./request-text.ts";
 
 const request = requestFor("c1", "n1", { families: [4, 6], pools: { 4: ["blue", "10.65.0.0/24"] }, namespaceLabels: { team: "shop" } });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fakeClock } from "../../../test/support/fake-clock.ts";
+import { fakeClock } from "../../../test/support/time/fake-clock.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { createLog } from "../../lib/log/log.ts";
 import type { LogRecord } from "../../lib/log/log.ts";

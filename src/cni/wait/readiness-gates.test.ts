@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { startDeadline } from "../../lib/deadline.ts";
 import { NetplugError } from "../../lib/errors.ts";
-import { fakeClock } from "../../../test/support/fake-clock.ts";
-import type { FakeClock } from "../../../test/support/fake-clock.ts";
+import { fakeClock } from "../../../test/support/time/fake-clock.ts";
+import type { FakeClock } from "../../../test/support/time/fake-clock.ts";
 import { silentLog } from "../../../test/support/silent-log.ts";
 import type { Host } from "../host.ts";
 import { waitForGates } from "./readiness-gates.ts";

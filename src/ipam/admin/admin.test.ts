@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { changedAfter, FaultyDatastore } from "../../../test/support/faulty-datastore.ts";
+import { changedAfter, FaultyDatastore } from "../../../test/support/ipam/faulty-datastore.ts";
 import { failureOf } from "../../../test/support/failure-of.ts";
-import { createIpamWorld, type IpamWorld, requestFor } from "../../../test/support/ipam.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../../test/support/ipam/ipam.ts";
 import { REPORTED_ADDRESSES } from "../../api/reported-addresses.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";

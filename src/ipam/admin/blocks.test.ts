@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { changedAfter } from "../../../test/support/faulty-datastore.ts";
-import { createIpamWorld } from "../../../test/support/ipam.ts";
+import { changedAfter } from "../../../test/support/ipam/faulty-datastore.ts";
+import { createIpamWorld } from "../../../test/support/ipam/ipam.ts";
 import type { Datastore, Query } from "../../datastore/datastore.ts";
 import { type Prefix, parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { newBlock } from "../block.ts";

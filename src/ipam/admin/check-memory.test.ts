@@ -2,7 +2,7 @@
 
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
-import { createIpamWorld, requestFor } from "../../../test/support/ipam.ts";
+import { createIpamWorld, requestFor } from "../../../test/support/ipam/ipam.ts";
 import type { Block } from "../../api/ipam-block.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { parsePrefix, subnetAt } from "../../lib/ip/prefix.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../../test/support/failure-of.ts";
-import { createIpamWorld, type IpamWorld } from "../../../test/support/ipam.ts";
+import { createIpamWorld, type IpamWorld } from "../../../test/support/ipam/ipam.ts";
 import { planSplit } from "./split.ts";
 
 describe("planSplit()", () => {

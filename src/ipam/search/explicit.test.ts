@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../../test/support/failure-of.ts";
-import { createIpamWorld } from "../../../test/support/ipam.ts";
+import { createIpamWorld } from "../../../test/support/ipam/ipam.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 
 const ips = (...texts: string[]) => ({ addresses: texts.map(parseAddress) });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, requestFor, textsOf } from "../../../test/support/ipam.ts";
+import { createIpamWorld, requestFor, textsOf } from "../../../test/support/ipam/ipam.ts";
 import type { CommitOptions, Query } from "../../datastore/datastore.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";

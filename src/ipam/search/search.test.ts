@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../../test/support/failure-of.ts";
-import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../../test/support/ipam.ts";
+import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../../test/support/ipam/ipam.ts";
 import type { Allocation, Block } from "../../api/ipam-block.ts";
 import type { Datastore, Query } from "../../datastore/datastore.ts";
 import { inFrontOf } from "../../datastore/in-front-of.ts";

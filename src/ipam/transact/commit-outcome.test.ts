@@ -1,8 +1,8 @@
 /** What a caller is told of the outcome of a commit, and how the next try goes on after it. */
 
 import { expect, test } from "bun:test";
-import { fakeClock } from "../../../test/support/fake-clock.ts";
-import { SOME_WRITE, scriptedDatastore } from "../../../test/support/scripted-datastore.ts";
+import { fakeClock } from "../../../test/support/time/fake-clock.ts";
+import { SOME_WRITE, scriptedDatastore } from "../../../test/support/ipam/scripted-datastore.ts";
 import type { CommitResult, Revision } from "../../datastore/datastore.ts";
 import { OutcomeUnknown } from "../../datastore/outcome-unknown.ts";
 import { startDeadline } from "../../lib/deadline.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { fakeClock } from "../../../test/support/fake-clock.ts";
-import { requestFor } from "../../../test/support/ipam.ts";
-import { SOME_WRITE, scriptedDatastore } from "../../../test/support/scripted-datastore.ts";
+import { fakeClock } from "../../../test/support/time/fake-clock.ts";
+import { requestFor } from "../../../test/support/ipam/ipam.ts";
+import { SOME_WRITE, scriptedDatastore } from "../../../test/support/ipam/scripted-datastore.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { CommitOptions, CommitResult, Datastore, Query, RequestOptions, Revision } from "../../datastore/datastore.ts";
 import { OutcomeUnknown } from "../../datastore/outcome-unknown.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { fakeClock } from "../../../test/support/fake-clock.ts";
-import type { FakeClock } from "../../../test/support/fake-clock.ts";
+import { fakeClock } from "../../../test/support/time/fake-clock.ts";
+import type { FakeClock } from "../../../test/support/time/fake-clock.ts";
 import { noProcesses } from "../../../test/kube/support/fake-api-server.ts";
 import { failureOf } from "../../../test/support/failure-of.ts";
 import { memoryFiles } from "../../../test/kube/support/memory-files.ts";

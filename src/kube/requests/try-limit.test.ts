@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fakeClock } from "../../../test/support/fake-clock.ts";
+import { fakeClock } from "../../../test/support/time/fake-clock.ts";
 import { TryLimit } from "./try-limit.ts";
 
 test("a try ends with its time, in the words that people know the limit by", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { FakeApiServer, SeenRequest } from "../../../test/kube/support/fake-api-server.ts";
 import { clientOf, startFakeApiServer, statusAnswer } from "../../../test/kube/support/fake-api-server.ts";
 import { failureOf } from "../../../test/support/failure-of.ts";
-import { fakeClock } from "../../../test/support/fake-clock.ts";
+import { fakeClock } from "../../../test/support/time/fake-clock.ts";
 import { systemClock } from "../../lib/clock.ts";
 import type { Clock } from "../../lib/ports.ts";
 import type { Node } from "../core-types.ts";

@@ -13,8 +13,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { durationOf } from "../../../test/support/duration.ts";
-import { eventually } from "../../../test/support/eventually.ts";
+import { durationOf } from "../../../test/support/time/duration.ts";
+import { eventually } from "../../../test/support/time/eventually.ts";
 import { systemClock } from "../../lib/clock.ts";
 import type { Clock } from "../../lib/ports.ts";
 import { Fd } from "../fd.ts";

@@ -1,7 +1,7 @@
 /** Commands that a runtime gives for one attachment, as the model plays them. */
 
 import { expect } from "bun:test";
-import type { CniReply } from "../../support/cni.ts";
+import type { CniReply } from "../../support/programs/cni.ts";
 import { canonical } from "./arithmetic.ts";
 import { type Forecast, forecast } from "./forecast.ts";
 import { hostSideOf, nameOf } from "./invariants.ts";

@@ -1,7 +1,7 @@
 /** Several calls at once: who gets what is open, but not whether it is right. */
 
 import fc from "fast-check";
-import type { CniReply } from "../../support/cni.ts";
+import type { CniReply } from "../../support/programs/cni.ts";
 import { adopt, check, doubt, expectRefusal } from "./attach.ts";
 import { canonical, type Family, familyOf, isWithin } from "./arithmetic.ts";
 import { setReady } from "./cluster-commands.ts";

@@ -1,6 +1,6 @@
 /** What holds after every command: blocks, kernel and model say the same. */
 
-import { hostInterfaceName } from "../../support/cni.ts";
+import { hostInterfaceName } from "../../support/programs/cni.ts";
 import { heldBy } from "./forecast.ts";
 import { type BlockView, type KernelView, readKernel, type RecordView } from "./oracle.ts";
 import { type Attachment, isOwner, type Sandbox, State } from "./state.ts";

@@ -1,10 +1,10 @@
 /** What is really there, as others than us see it: `ip -j`, etcd's own answers, and the raw objects of the API server. */
 
 import type { ApiServer } from "../../cluster/api-server.ts";
-import type { BlockRecord } from "../../support/block-record.ts";
-import { readEtcd } from "../../support/etcd-content.ts";
-import { snapshotNetwork } from "../../support/network-snapshot.ts";
-import { readPodRecords } from "../../support/pod-records.ts";
+import type { BlockRecord } from "../../support/servers/block-record.ts";
+import { readEtcd } from "../../support/servers/etcd-content.ts";
+import { snapshotNetwork } from "../../support/node/network-snapshot.ts";
+import { readPodRecords } from "../../support/servers/pod-records.ts";
 import { addressesIn, canonical } from "./arithmetic.ts";
 
 /** Who holds an address, as far as the model compares. */

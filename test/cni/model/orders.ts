@@ -1,7 +1,7 @@
 /** Who asks for an attachment, and what for. */
 
 import fc from "fast-check";
-import { TestNetns } from "../../support/netns.ts";
+import { TestNetns } from "../../support/node/netns.ts";
 import { demand, podAnnotations } from "./demands.ts";
 import {
   type AddressDemand,

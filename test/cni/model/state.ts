@@ -1,6 +1,6 @@
 /** The model: who has which address, and what gives addresses. Plain data. */
 
-import type { TestNetns } from "../../support/netns.ts";
+import type { TestNetns } from "../../support/node/netns.ts";
 import { type Family, haveCommon, isWithin, partsOf, addressesIn } from "./arithmetic.ts";
 import type { BlockView, Owner } from "./oracle.ts";
 

@@ -3,13 +3,13 @@
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ApiServer } from "../../cluster/api-server.ts";
-import { type CniReply, cniPluginsFolder, distFolder, pluginPath, spawnPlugin } from "../../support/cni.ts";
-import type { CniVerb, Json } from "../../support/cni-call.ts";
-import { createNode, createPod, deletePod, podsIn } from "../../support/kubernetes.ts";
-import { netplugctl, runNetplugctl } from "../../support/netplugctl.ts";
-import { EtcdNodeDatastore, isOnEtcd } from "../../support/node-datastore.ts";
-import { startPodWorldOnKubernetes } from "../../support/pod-world.ts";
-import { TestNode } from "../../support/test-node.ts";
+import { type CniReply, cniPluginsFolder, distFolder, pluginPath, spawnPlugin } from "../../support/programs/cni.ts";
+import type { CniVerb, Json } from "../../support/programs/cni-call.ts";
+import { createNode, createPod, deletePod, podsIn } from "../../support/servers/kubernetes.ts";
+import { netplugctl, runNetplugctl } from "../../support/cli/netplugctl.ts";
+import { EtcdNodeDatastore, isOnEtcd } from "../../support/node/node-datastore.ts";
+import { startPodWorldOnKubernetes } from "../../support/node/pod-world.ts";
+import { TestNode } from "../../support/node/test-node.ts";
 import { type BlockView, readStoredInEtcd, readStoredInKubernetes, type Stored } from "./oracle.ts";
 import { type AddressDemand, type Asked, networkOf, type NodeName, NODES, type PodAnnotations, RACKS, type Sandbox } from "./state.ts";
 

@@ -1,10 +1,10 @@
 /** For tests: a pod with its interface, from ADD to DEL. */
 
-import type { CniJson, CniReply } from "../../support/cni.ts";
-import type { AttachmentCall, Json } from "../../support/cni-call.ts";
-import type { TestPod } from "../../support/kubernetes.ts";
-import { TestNetns } from "../../support/netns.ts";
-import type { PodWorld } from "../../support/pod-world.ts";
+import type { CniJson, CniReply } from "../../support/programs/cni.ts";
+import type { AttachmentCall, Json } from "../../support/programs/cni-call.ts";
+import type { TestPod } from "../../support/servers/kubernetes.ts";
+import { TestNetns } from "../../support/node/netns.ts";
+import type { PodWorld } from "../../support/node/pod-world.ts";
 
 export class AttachedPod implements AsyncDisposable {
   readonly pod: TestPod;

@@ -4,8 +4,8 @@ import type { PluginName } from "../../../src/cni/call.ts";
 import type { Host } from "../../../src/cni/host.ts";
 import { runPlugin } from "../../../src/cni/plugin.ts";
 import { realHost } from "../../../src/cni/real-host.ts";
-import type { CniJson } from "../../support/cni.ts";
-import type { Json } from "../../support/cni-call.ts";
+import type { CniJson } from "../../support/programs/cni.ts";
+import type { Json } from "../../support/programs/cni-call.ts";
 import { silentLog } from "../../support/silent-log.ts";
 
 export interface InProcessReply {

@@ -12,8 +12,8 @@ import type { Datastore } from "../../../src/datastore/datastore.ts";
 import { toAddressText } from "../../../src/lib/ip/address.ts";
 import { addressAt, type Prefix, sizeOf } from "../../../src/lib/ip/prefix.ts";
 import { openNetns } from "../../../src/linux/netns.ts";
-import type { Json } from "../../support/cni-call.ts";
-import { TestNetns } from "../../support/netns.ts";
+import type { Json } from "../../support/programs/cni-call.ts";
+import { TestNetns } from "../../support/node/netns.ts";
 import { callInProcess } from "./in-process-call.ts";
 
 /** The node of all of them, and their network. */

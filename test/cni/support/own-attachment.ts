@@ -9,10 +9,10 @@ import { join } from "node:path";
 import type { PluginName } from "../../../src/cni/call.ts";
 import type { Host } from "../../../src/cni/host.ts";
 import { linuxFiles } from "../../../src/linux/files.ts";
-import type { Json } from "../../support/cni-call.ts";
-import type { CniJson } from "../../support/cni.ts";
-import { createIpamWorld, type IpamWorld, NETWORK } from "../../support/ipam.ts";
-import { TestNetns } from "../../support/netns.ts";
+import type { Json } from "../../support/programs/cni-call.ts";
+import type { CniJson } from "../../support/programs/cni.ts";
+import { createIpamWorld, type IpamWorld, NETWORK } from "../../support/ipam/ipam.ts";
+import { TestNetns } from "../../support/node/netns.ts";
 import { callInProcess } from "./in-process-call.ts";
 
 let count = 0;

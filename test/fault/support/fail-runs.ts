@@ -1,7 +1,7 @@
 /** Runs in which a step fails, in this process. */
 
 import type { Host } from "../../../src/cni/host.ts";
-import { fastClock } from "../../support/fast-clock.ts";
+import { fastClock } from "../../support/time/fast-clock.ts";
 import { eachStep, type EachStepOptions, type Played, type Report } from "./enumerate.ts";
 import { type Fault, type FaultyHost, type Moment, withFault } from "./faults.ts";
 import { findIncompleteness, findUnsafety, hasLink } from "./judge.ts";

@@ -1,8 +1,8 @@
 /** The ways in which a runtime gets addresses from us, or through us. */
 
 import type { PluginName } from "../../../src/cni/call.ts";
-import { cniPluginsFolder } from "../../support/cni.ts";
-import type { Json } from "../../support/cni-call.ts";
+import { cniPluginsFolder } from "../../support/programs/cni.ts";
+import type { Json } from "../../support/programs/cni-call.ts";
 
 /** What a network config is made from. */
 export interface FlowFacts {

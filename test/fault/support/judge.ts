@@ -1,6 +1,6 @@
 /** What a call may leave: told from what is different from before the pod came. */
 
-import type { CniReply } from "../../support/cni.ts";
+import type { CniReply } from "../../support/programs/cni.ts";
 import type { Flow } from "./flows.ts";
 
 const isLeft = (pattern: RegExp) => (change: string) => change.startsWith("left: ") && pattern.test(change.slice(6));

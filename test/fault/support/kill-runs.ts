@@ -1,6 +1,6 @@
 /** Runs in which the process is killed at a step. */
 
-import type { CniReply } from "../../support/cni.ts";
+import type { CniReply } from "../../support/programs/cni.ts";
 import { eachStep, type Report } from "./enumerate.ts";
 import type { Moment } from "./faults.ts";
 import { findIncompleteness, heldIn } from "./judge.ts";

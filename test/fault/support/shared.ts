@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Fd } from "../../../src/linux/fd.ts";
-import type { EtcdServer } from "../../support/etcd.ts";
+import type { EtcdServer } from "../../support/servers/etcd.ts";
 import type { Flow } from "./flows.ts";
 import { FaultNode, startInitialisedEtcd } from "./node.ts";
 import { buildVictim } from "./victims.ts";

@@ -2,9 +2,9 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { BlockRecord } from "../../support/block-record.ts";
-import type { EtcdContent } from "../../support/etcd-content.ts";
-import { snapshotNetwork } from "../../support/network-snapshot.ts";
+import type { BlockRecord } from "../../support/servers/block-record.ts";
+import type { EtcdContent } from "../../support/servers/etcd-content.ts";
+import { snapshotNetwork } from "../../support/node/network-snapshot.ts";
 
 /** One line per thing, so that two looks can be compared and a difference reads well. */
 export type Traces = ReadonlySet<string>;

@@ -2,8 +2,8 @@
 
 import { existsSync, linkSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { CniReply } from "../../support/cni.ts";
-import { spawnPlugin } from "../../support/cni.ts";
+import type { CniReply } from "../../support/programs/cni.ts";
+import { spawnPlugin } from "../../support/programs/cni.ts";
 import { JOB_VARIABLE, type VictimJob, type VictimReport } from "./victim-job.ts";
 
 /** How a victim's call ended. */

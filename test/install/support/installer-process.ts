@@ -1,7 +1,7 @@
 /** `dist/netplug install-cni` as a process of its own: started, and what it said when it has ended. */
 
 import { join } from "node:path";
-import { distFolder } from "../../support/cni.ts";
+import { distFolder } from "../../support/programs/cni.ts";
 
 /** The executable that is built. */
 export const EXECUTABLE = join(distFolder, "netplug");

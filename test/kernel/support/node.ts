@@ -1,7 +1,7 @@
 /** A node made of network namespaces: one is its "host", the others are pods. */
 
 import { inNetns, type Netns, openNetns } from "../../../src/linux/netns.ts";
-import { mustRunProgramSync } from "../../support/programs.ts";
+import { mustRunProgramSync } from "../../support/programs/programs.ts";
 import { NETNS_PREFIX } from "../../support/run-mark.ts";
 
 /** What `ip -j` prints. */

@@ -6,7 +6,7 @@ import { KubeClient } from "../../../src/kube/client.ts";
 import type { KubeOptions } from "../../../src/kube/requests/requester.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { linuxFiles } from "../../../src/linux/files.ts";
-import type { KeyPair } from "../../support/certificates.ts";
+import type { KeyPair } from "../../support/servers/certificates.ts";
 import { noProcesses, statusAnswer } from "./fake-api-server.ts";
 
 export const text = (path: string): string => readFileSync(path, "utf8");

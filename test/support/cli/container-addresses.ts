@@ -4,9 +4,9 @@ import type { AllocationOwner } from "../../../src/api/ipam-block.ts";
 import type { Datastore } from "../../../src/datastore/datastore.ts";
 import { allocate } from "../../../src/ipam/allocate.ts";
 import { parseAddress, toAddressText } from "../../../src/lib/ip/address.ts";
-import { idOf, requestFor } from "../ipam.ts";
-import { releaseAttachment } from "../ipam-operations.ts";
-import { systemPorts } from "../system-ports.ts";
+import { idOf, requestFor } from "../ipam/ipam.ts";
+import { releaseAttachment } from "../ipam/ipam-operations.ts";
+import { systemPorts } from "../ipam/system-ports.ts";
 
 export interface AllocationOptions {
   /** @default any IPv4 address */

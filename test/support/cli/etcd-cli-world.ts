@@ -8,8 +8,8 @@ import { openDatastore } from "../../../src/datastore/open.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { systemRandom } from "../../../src/lib/random.ts";
 import { linuxFiles } from "../../../src/linux/files.ts";
-import { type EtcdServer, startEtcd } from "../etcd.ts";
-import { readEtcdctl } from "../etcd-content.ts";
+import { type EtcdServer, startEtcd } from "../servers/etcd.ts";
+import { readEtcdctl } from "../servers/etcd-content.ts";
 import { share } from "../share.ts";
 import { CliWorld } from "./cli-world.ts";
 

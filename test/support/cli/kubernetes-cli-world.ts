@@ -8,7 +8,7 @@ import { systemClock } from "../../../src/lib/clock.ts";
 import { systemRandom } from "../../../src/lib/random.ts";
 import { linuxFiles } from "../../../src/linux/files.ts";
 import { linuxProcesses } from "../../../src/linux/processes.ts";
-import { onApiServer } from "../on-api-server.ts";
+import { onApiServer } from "../servers/on-api-server.ts";
 import { CliWorld } from "./cli-world.ts";
 import type { CliOptions } from "./in-process.ts";
 

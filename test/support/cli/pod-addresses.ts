@@ -2,7 +2,7 @@
 
 import type { KubernetesCliWorld } from "./kubernetes-cli-world.ts";
 import { allocateFor } from "./container-addresses.ts";
-import { createPod } from "../kubernetes.ts";
+import { createPod } from "../servers/kubernetes.ts";
 
 type World = Pick<KubernetesCliWorld, "api" | "datastore">;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fakeClock } from "../../../../test/support/fake-clock.ts";
+import { fakeClock } from "../../../../test/support/time/fake-clock.ts";
 import { EtcdFailure } from "../protocol/failure.ts";
 import { withLiveness } from "./liveness.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { memoryFiles } from "../../../../test/kube/support/memory-files.ts";
-import { type FakeClock, fakeClock } from "../../../../test/support/fake-clock.ts";
+import { type FakeClock, fakeClock } from "../../../../test/support/time/fake-clock.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { parsePrefix, toPrefixText } from "../../../lib/ip/prefix.ts";
 import type { Files } from "../../../lib/ports.ts";

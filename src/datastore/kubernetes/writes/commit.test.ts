@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { makeBlock } from "../../../../test/datastore/blocks.ts";
-import { fakeClock } from "../../../../test/support/fake-clock.ts";
+import { fakeClock } from "../../../../test/support/time/fake-clock.ts";
 import type { KubeClient } from "../../../kube/client.ts";
 import { KubeError } from "../../../kube/kube-error.ts";
 import { NetplugError } from "../../../lib/errors.ts";
