@@ -11,19 +11,14 @@ import { red } from "./output/table.ts";
 import { parseCommandLine } from "./arguments/command-line.ts";
 import { commandMeantBy } from "./arguments/other-tools.ts";
 
-/** What the arguments do not say of the call. */
-interface RunOptions {
-  /** What a person types to call it, for messages. @default "netplugctl" */
-  readonly program?: string;
-}
-
 /**
  * Runs one command.
  *
  * @param argv without the program's own name
+ * @param program what a person types to call it, for messages
  * @returns 0 done, 1 refused or failed, 2 wrong usage
  */
-export async function runCli(argv: readonly string[], io: CliIo, { program = "netplugctl" }: RunOptions = {}): Promise<number> {
+export async function runCli(argv: readonly string[], io: CliIo, program = "netplugctl"): Promise<number> {
   if (argv.length === 1 && argv[0] === "--version") {
     io.stdout.write(`netplug ${VERSION}\n`);
     return EXIT.done;

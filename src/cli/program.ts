@@ -21,7 +21,7 @@ import { runCli } from "./main.ts";
  * @param program what a person types to call it
  * @returns the exit status
  */
-export async function runAsProgram(argv: readonly string[], program = "netplugctl"): Promise<number> {
+export async function runAsProgram(argv: readonly string[], program: string): Promise<number> {
   const isTerminal = await findTerminals();
   const stdout = wasClosed(1) ? closedOutput() : bufferOutput(Bun.stdout.writer(), isTerminal(1));
   const stderr = bufferOutput(Bun.stderr.writer(), isTerminal(2));
@@ -46,7 +46,7 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
       return new KubeClient(config, { ...ports, ...kubernetes }, config);
     },
   };
-  const status = await runCli(argv, io, { program });
+  const status = await runCli(argv, io, program);
   const fault = await stdout.flush();
   if (fault !== undefined) stderr.write(`${program}: write output: ${fault}\n`);
   await stderr.flush();

@@ -19,7 +19,7 @@ import type { PendingOfDel } from "./while-deleting.ts";
  * @param holder the plugin that held the attachment, if that is known
  * @param own the DEL's own, in whose place the pending release comes
  */
-export function leavePendingUnlessRunAgain(call: Call, reason: unknown, holder: string | undefined, own?: PendingOfDel): void {
+export function leavePendingUnlessRunAgain(call: Call, reason: unknown, holder: string | undefined, own: PendingOfDel | undefined): void {
   if (call.isWithoutDamaged === true || !(reason instanceof CorruptBlock)) leavePending(call, holder, own);
   else own?.drop();
 }

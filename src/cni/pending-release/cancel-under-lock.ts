@@ -7,7 +7,7 @@ import type { LocalCall } from "../call.ts";
 import { waitForPendingLock } from "./lock.ts";
 
 /** @see cancelPending */
-export async function cancelUnderLock(call: LocalCall, hold: Hold, writeOwn?: () => void): Promise<void> {
+export async function cancelUnderLock(call: LocalCall, hold: Hold, writeOwn: (() => void) | undefined): Promise<void> {
   using _lock = await waitForPendingLock(call);
   // What an earlier ADD has sent is looked for after this one, unless this one's own commit changes the same blocks.
   const pending = tolerate(call, () => readPending(call, call.environment));

@@ -93,7 +93,7 @@ export function readSettings(options: Options, env: Environment): Settings {
     confName: readConfName(env, template === undefined),
     oldConfName: readFileName(env, "CNI_OLD_CONF_NAME"),
     template,
-    skippedBinaries: splitList(readText(env, "SKIP_CNI_BINARIES")),
+    skippedBinaries: splitList(readText(env, "SKIP_CNI_BINARIES") ?? ""),
     updatesBinaries: readFlag(env, "UPDATE_CNI_BINARIES", true),
     tlsAssetsDir: withoutSlash(readPath(env, "TLS_ASSETS_DIR") ?? "/netplug-secrets"),
     mtu: readMtu(env),
@@ -173,7 +173,7 @@ function readNodeName(env: Environment): string | undefined {
   return name;
 }
 
-function splitList(text = ""): readonly string[] {
+function splitList(text: string): readonly string[] {
   return text
     .split(",")
     .map((piece) => piece.trim())

@@ -36,7 +36,12 @@ export interface PoolSelection {
  * @param namedBy where they are named, for messages
  * @throws {NetplugError} poolUnusable when a named one does not exist, is of the other family, or may not be used
  */
-export function selectPools(table: PoolTable, criteria: PoolCriteria, named?: readonly string[], namedBy?: string): PoolSelection {
+export function selectPools(
+  table: PoolTable,
+  criteria: PoolCriteria,
+  named: readonly string[] | undefined,
+  namedBy: string | undefined,
+): PoolSelection {
   if (named !== undefined && named.length > 0) {
     const usable = new Set(named.map((wanted) => findNamed(table, criteria, wanted, namedBy)));
     return { usable: [...usable], refused: [] };

@@ -59,7 +59,7 @@ export class Requester {
   readonly #rate: RateLimit;
   readonly #usesProxyVariables: boolean;
 
-  constructor(settings: KubeSettings, ports: KubePorts, options: KubeOptions = {}) {
+  constructor(settings: KubeSettings, ports: KubePorts, options: KubeOptions) {
     this.#ports = ports;
     this.#hints = { role: options.role, renewal: options.renewal };
     this.#credentials = new Credentials(settings, ports);
@@ -74,7 +74,7 @@ export class Requester {
   }
 
   /** Makes a request and reads the whole answer. */
-  async call(request: KubeRequest, options: CallOptions = {}): Promise<string> {
+  async call(request: KubeRequest, options: CallOptions): Promise<string> {
     return await this.#repeat(request, options, async ({ response }) => await response.text());
   }
 

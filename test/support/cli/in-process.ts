@@ -55,5 +55,5 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
     openDatastore: (config) => instead(openDatastore(config, { ...ports, kubernetes })),
     openKube: async (config) => new KubeClient(config, { ...ports, ...kubernetes }, config),
   };
-  return { status: await runCli(argv, io, { program }), ...texts };
+  return { status: await runCli(argv, io, program), ...texts };
 }
