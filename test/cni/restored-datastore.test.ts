@@ -139,3 +139,9 @@ test("a GC with the list of the runtime releases what pods have that ended after
   for (const { containerID } of [first, second]) expect(nodePlace.link(node.hostSide(containerID))).toBeDefined();
   await type('"datastoreReady":true');
 });
+
+test("that GC comes before pods may start: the runtime does not list a pod yet that has just got its network", () => {
+  const [call, unlock] = [DOCUMENT.text.indexOf("#a-gc-for-containerd"), DOCUMENT.text.lastIndexOf('"datastoreReady":true')];
+  expect(call).toBeGreaterThan(0);
+  expect(call).toBeLessThan(unlock);
+});
