@@ -127,8 +127,6 @@ export class PrivateContainerd implements AsyncDisposable {
       `[plugins."${cri}"]`,
       `  sandbox_image = "${IMAGE}"`,
       "  restrict_oom_score_adj = true",
-      // in our folder, where they are found when the test is killed
-      "  netns_mounts_under_state_dir = true",
       '  stream_server_address = "127.0.0.1"',
       `[plugins."${cri}".containerd]`,
       '  snapshotter = "native"',
