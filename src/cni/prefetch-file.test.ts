@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { memoryFiles } from "../../test/kube/support/memory-files.ts";
+import { memoryFiles } from "../../test/support/memory-files.ts";
 import type { Query } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { parseAddress } from "../lib/ip/address.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { memoryFiles } from "../../../test/kube/support/memory-files.ts";
+import { memoryFiles } from "../../../test/support/memory-files.ts";
 import { toKubeconfigAccess } from "../../kube/access/kubeconfig-access.ts";
 import { readKubeconfig } from "../../kube/access/kubeconfig.ts";
 import type { ServerAccess } from "./kubeconfig.ts";

@@ -3,7 +3,7 @@ import { fakeClock } from "../../../test/support/time/fake-clock.ts";
 import type { FakeClock } from "../../../test/support/time/fake-clock.ts";
 import { noProcesses } from "../../../test/kube/support/fake-api-server.ts";
 import { failureOf } from "../../../test/support/failure-of.ts";
-import { memoryFiles } from "../../../test/kube/support/memory-files.ts";
+import { memoryFiles } from "../../../test/support/memory-files.ts";
 import type { ProcessRequest, ProcessResult } from "../../lib/ports.ts";
 import type { KubeSettings } from "./access.ts";
 import { Credentials } from "./credentials.ts";

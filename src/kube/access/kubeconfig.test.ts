@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../../test/support/failure-of.ts";
-import { memoryFiles } from "../../../test/kube/support/memory-files.ts";
+import { memoryFiles } from "../../../test/support/memory-files.ts";
 import type { NetplugError } from "../../lib/errors.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
 import { ANONYMOUS } from "./access.ts";

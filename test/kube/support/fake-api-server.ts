@@ -5,7 +5,7 @@ import { KubeClient } from "../../../src/kube/client.ts";
 import type { KubeOptions } from "../../../src/kube/requests/requester.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import type { Clock } from "../../../src/lib/ports.ts";
-import { memoryFiles } from "./memory-files.ts";
+import { memoryFiles } from "../../support/memory-files.ts";
 
 export interface SeenRequest {
   readonly method: string;

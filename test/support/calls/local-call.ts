@@ -2,7 +2,7 @@
 
 import type { LocalCall } from "../../../src/cni/call.ts";
 import { createLog } from "../../../src/lib/log/log.ts";
-import { memoryFiles } from "../../kube/support/memory-files.ts";
+import { memoryFiles } from "../memory-files.ts";
 import { type FakeClock, fakeClock } from "../time/fake-clock.ts";
 
 /** What the call finds. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { memoryFiles } from "../../../../test/kube/support/memory-files.ts";
+import { memoryFiles } from "../../../../test/support/memory-files.ts";
 import { testSeed } from "../../../../test/support/seed.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { type Prefix, parsePrefix, toPrefixText } from "../../../lib/ip/prefix.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { memoryFiles } from "../../../../test/kube/support/memory-files.ts";
+import { memoryFiles } from "../../../../test/support/memory-files.ts";
 import { type FakeClock, fakeClock } from "../../../../test/support/time/fake-clock.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { parsePrefix, toPrefixText } from "../../../lib/ip/prefix.ts";

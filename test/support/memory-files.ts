@@ -1,7 +1,7 @@
 /** For tests: files that are only texts. */
 
-import { NetplugError } from "../../../src/lib/errors.ts";
-import type { Files } from "../../../src/lib/ports.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
+import type { Files } from "../../src/lib/ports.ts";
 
 /** Changing `contents` changes the files; a path under which `null` stands exists and cannot be read. */
 export function memoryFiles(contents: Record<string, string | null>): Files {
