@@ -104,10 +104,18 @@ test("a proxy of the environment is named by its variable, where such a variable
   await using server = serve(authority.issueServer("server"));
   using _variables = withVariables({ HTTPS_PROXY: "http://me:hunter2@127.0.0.1:1" });
   const cluster = { server: server.url, "certificate-authority": authority.certFile };
-  const client = clientOfFiles(folder.path, cluster, {}, { usesProxyVariables: true });
+  const elsewhere = { ...cluster, server: "https://api.invalid:6443" };
+  const client = clientOfFiles(folder.path, elsewhere, {}, { usesProxyVariables: true });
   const { message } = await failureOf(client.get(NODES, { name: "n" }));
-  expect(message).toBe(`get nodes "n": ${server.url}, perhaps by the proxy of HTTPS_PROXY: connection refused`);
+  expect(message).toBe('get nodes "n": https://api.invalid:6443, perhaps by the proxy of HTTPS_PROXY: connection refused');
   await clientOfFiles(folder.path, cluster).get(NODES, { name: "n" });
+});
+
+test("it is not named for a server on this machine, for which none is asked", async () => {
+  using _variables = withVariables({ HTTPS_PROXY: "http://127.0.0.1:1" });
+  const client = clientOfFiles(folder.path, { server: "https://localhost:1" }, {}, { usesProxyVariables: true });
+  const { message } = await failureOf(client.get(NODES, { name: "n" }));
+  expect(message).toBe('get nodes "n": https://localhost:1: connection refused');
 });
 
 test("whoever is impersonated is named in UTF-8, as the API server reads it", async () => {

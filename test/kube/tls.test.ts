@@ -281,22 +281,39 @@ test("a proxy is asked for the connection when the cluster names one, and becaus
   while (asked.length === 0) await failureOf(viaProxy.get(NODES, { name: "n" }, { limitMs: 200 }));
   const wanted = new Set([`CONNECT ${server.url.slice("https://".length)} HTTP/1.1`]);
   expect(new Set(asked.splice(0))).toEqual(wanted);
-  const viaVariable = clientFor(cluster, {}, { usesProxyVariables: true });
+  const viaVariable = clientFor({ ...cluster, server: onEveryAddress(server.url) }, {}, { usesProxyVariables: true });
   while (asked.length === 0) await failureOf(viaVariable.get(NODES, { name: "n" }, { limitMs: 200 }));
-  expect(new Set(asked)).toEqual(wanted);
+  expect(new Set(asked)).toEqual(new Set([`CONNECT ${onEveryAddress(server.url).slice("https://".length)} HTTP/1.1`]));
 });
 
+test.each(["127.0.0.1", "localhost", "LOCALHOST", "[::ffff:127.0.0.1]"])(
+  "the proxy of the environment is not asked for %s",
+  async (host) => {
+    await using server = serve(byName);
+    using proxy = startProxy();
+    using _variables = withVariables({ HTTPS_PROXY: proxy.url, https_proxy: proxy.url });
+    const cluster = { "certificate-authority": authority.certFile, "tls-server-name": "api.internal" };
+    await ask(clientFor({ ...cluster, server: server.url.replace("127.0.0.1", host) }, {}, { usesProxyVariables: true }));
+    expect(proxy.asked).toEqual([]);
+  },
+);
+
 test("NO_PROXY excepts a server from the proxy of the environment, not from that of its cluster", async () => {
-  await using server = serve(byAddress);
+  await using server = serve(byName);
   using proxy = startProxy();
-  using _variables = withVariables({ HTTPS_PROXY: proxy.url, https_proxy: proxy.url, NO_PROXY: "127.0.0.0/8", no_proxy: "127.0.0.0/8" });
-  const cluster = { server: server.url, "certificate-authority": authority.certFile };
+  using _variables = withVariables({ HTTPS_PROXY: proxy.url, https_proxy: proxy.url, NO_PROXY: "0.0.0.0/8", no_proxy: "0.0.0.0/8" });
+  const cluster = { server: onEveryAddress(server.url), "certificate-authority": authority.certFile, "tls-server-name": "api.internal" };
   await ask(clientFor(cluster, {}, { usesProxyVariables: true }));
   expect(proxy.asked).toEqual([]);
   const { message } = await failureOf(ask(clientFor({ ...cluster, "proxy-url": proxy.url })));
   expect(message).toEndWith("the proxy opens no tunnel, it answers 403 Forbidden");
   expect(proxy.asked).not.toEqual([]);
 });
+
+/** The same server by an address that does not count as this machine: for 127.0.0.1 no proxy of the environment is asked. */
+function onEveryAddress(url: string): string {
+  return url.replace("127.0.0.1", "0.0.0.0");
+}
 
 /** A proxy that opens no tunnel, and what it is asked for. */
 function startProxy(): Disposable & { readonly url: string; readonly asked: string[] } {

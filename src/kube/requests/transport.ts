@@ -5,6 +5,7 @@ import { VERSION } from "../../lib/version.ts";
 import type { KubeAccess } from "../access/access.ts";
 import type { Login } from "../access/credentials.ts";
 import type { Identity, TlsMaterial } from "../access/identity.ts";
+import { isOnThisMachine } from "../access/server-url.ts";
 import type { KubeRequest, Verb } from "../request.ts";
 import { toQuery } from "../resource-path.ts";
 
@@ -100,10 +101,10 @@ export class Transport {
     return this.#connections;
   }
 
-  /** What `NO_PROXY` lists is excepted from the proxy of the environment, not from that of the cluster: as kubectl has it. */
-  #toProxy({ proxyUrl }: KubeAccess): Bun.FetchProxyOption | undefined {
+  /** This machine, and what `NO_PROXY` lists, are excepted from the proxy of the environment, not from that of the cluster: as kubectl has it. */
+  #toProxy({ server, proxyUrl }: KubeAccess): Bun.FetchProxyOption | undefined {
     if (proxyUrl !== undefined) return { url: proxyUrl, respectNoProxy: false };
-    return this.#usesProxyVariables ? undefined : false;
+    return this.#usesProxyVariables && !isOnThisMachine(server) ? undefined : false;
   }
 }
 
