@@ -298,6 +298,15 @@ test.each(["127.0.0.1", "localhost", "LOCALHOST", "[::ffff:127.0.0.1]"])(
   },
 );
 
+test("nor that of ALL_PROXY for any server, as kubectl has it", async () => {
+  await using server = serve(byName);
+  using proxy = startProxy();
+  using _variables = withVariables({ ALL_PROXY: proxy.url, all_proxy: proxy.url, HTTPS_PROXY: "", https_proxy: "" });
+  const cluster = { server: onEveryAddress(server.url), "certificate-authority": authority.certFile, "tls-server-name": "api.internal" };
+  await ask(clientFor(cluster, {}, { usesProxyVariables: true }));
+  expect(proxy.asked).toEqual([]);
+});
+
 test("NO_PROXY excepts a server from the proxy of the environment, not from that of its cluster", async () => {
   await using server = serve(byName);
   using proxy = startProxy();

@@ -2,6 +2,7 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
+import { proxyOfEnvironment } from "./environment-proxy.ts";
 
 /**
  * Brings a server's address into the form `scheme://host[:port][/prefix]`.
@@ -47,14 +48,6 @@ export function toServerUrl(host: string, port: string): string {
   return `https://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`;
 }
 
-/** `::ffff:7f00:1` is how a URL shows `::ffff:127.0.0.1`. */
-const LOCAL_HOST = /^(?:localhost|127(?:\.\d+){3}|\[::1\]|\[::ffff:7f[\da-f]{2}:[\da-f]{1,4}\])$/;
-
-/** Whether a server is `localhost` or a loopback address. No proxy of the environment is asked for such a one, as kubectl has it. */
-export function isOnThisMachine(server: string): boolean {
-  return LOCAL_HOST.test(URL.parse(server)?.hostname ?? "");
-}
-
 /**
  * The server and how it is reached, for messages: `https://api:6443 by proxy http://proxy:3128`. The password of a proxy is left out.
  *
@@ -66,9 +59,7 @@ export function toServerText(
 ): string {
   const proxy = proxyUrl === undefined ? undefined : URL.parse(proxyUrl);
   if (proxy !== undefined && proxy !== null) return `${server} by proxy ${proxy.origin}`;
-  if (isOnThisMachine(server)) return server;
-  const name = server.startsWith("https:") ? "HTTPS_PROXY" : "HTTP_PROXY";
-  const variable = [name, name.toLowerCase()].find((one) => (env[one] ?? "") !== "");
+  const variable = proxyOfEnvironment(server, env)?.variable;
   return variable === undefined ? server : `${server}, perhaps by the proxy of ${variable}`;
 }
 

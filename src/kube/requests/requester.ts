@@ -6,6 +6,7 @@ import type { Random } from "../../lib/ports.ts";
 import type { KubeSettings } from "../access/access.ts";
 import type { AccessPorts, Login } from "../access/credentials.ts";
 import { Credentials } from "../access/credentials.ts";
+import type { Variables } from "../access/environment-proxy.ts";
 import { toServerText } from "../access/server-url.ts";
 import { KubeError } from "../kube-error.ts";
 import type { RateOptions } from "./rate-limit.ts";
@@ -57,15 +58,15 @@ export class Requester {
   readonly #credentials: Credentials;
   readonly #transport: Transport;
   readonly #rate: RateLimit;
-  readonly #usesProxyVariables: boolean;
+  readonly #proxyVariables: Variables;
 
   constructor(settings: KubeSettings, ports: KubePorts, options: KubeOptions) {
     this.#ports = ports;
     this.#hints = { role: options.role, renewal: options.renewal };
     this.#credentials = new Credentials(settings, ports);
-    this.#transport = new Transport(options);
+    this.#proxyVariables = options.usesProxyVariables === true ? ports.env : {};
+    this.#transport = new Transport(options, this.#proxyVariables);
     this.#rate = new RateLimit(options, ports.clock);
-    this.#usesProxyVariables = options.usesProxyVariables ?? false;
   }
 
   /** Where requests go and as whom. */
@@ -146,7 +147,7 @@ export class Requester {
   }
 
   #toServerText({ access }: Login): string {
-    return toServerText(access, this.#usesProxyVariables ? this.#ports.env : {});
+    return toServerText(access, this.#proxyVariables);
   }
 
   async #waitForTurn(

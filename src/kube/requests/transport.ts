@@ -4,8 +4,8 @@ import { codeOf } from "../../lib/fetch-fault.ts";
 import { VERSION } from "../../lib/version.ts";
 import type { KubeAccess } from "../access/access.ts";
 import type { Login } from "../access/credentials.ts";
+import { type Variables, proxyOfEnvironment } from "../access/environment-proxy.ts";
 import type { Identity, TlsMaterial } from "../access/identity.ts";
-import { isOnThisMachine } from "../access/server-url.ts";
 import type { KubeRequest, Verb } from "../request.ts";
 import { toQuery } from "../resource-path.ts";
 
@@ -48,13 +48,14 @@ interface Connections {
 
 /** Sends requests. Throws what `fetch` throws. */
 export class Transport {
-  readonly #usesProxyVariables: boolean;
+  readonly #proxyVariables: Variables;
   #speaksHttp2: boolean;
   #connections: Connections | undefined;
 
-  constructor({ protocol = "http1.1", usesProxyVariables = false }: TransportOptions = {}) {
+  /** @param proxyVariables where variables for proxies count */
+  constructor({ protocol = "http1.1" }: Pick<TransportOptions, "protocol">, proxyVariables: Variables) {
     this.#speaksHttp2 = protocol === "http2";
-    this.#usesProxyVariables = usesProxyVariables;
+    this.#proxyVariables = proxyVariables;
   }
 
   /** Sends one request; the body of the answer is not read yet. */
@@ -101,10 +102,11 @@ export class Transport {
     return this.#connections;
   }
 
-  /** This machine, and what `NO_PROXY` lists, are excepted from the proxy of the environment, not from that of the cluster: as kubectl has it. */
-  #toProxy({ server, proxyUrl }: KubeAccess): Bun.FetchProxyOption | undefined {
+  /** What `NO_PROXY` lists is excepted from the proxy of the environment, not from that of the cluster: as kubectl has it. */
+  #toProxy({ server, proxyUrl }: KubeAccess): Bun.FetchProxyOption {
     if (proxyUrl !== undefined) return { url: proxyUrl, respectNoProxy: false };
-    return this.#usesProxyVariables && !isOnThisMachine(server) ? undefined : false;
+    const proxy = proxyOfEnvironment(server, this.#proxyVariables);
+    return proxy === undefined ? false : { url: proxy.url, respectNoProxy: true };
   }
 }
 
