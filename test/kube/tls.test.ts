@@ -319,6 +319,14 @@ test("NO_PROXY excepts a server from the proxy of the environment, not from that
   expect(proxy.asked).not.toEqual([]);
 });
 
+test.each(["socks5://127.0.0.1:1", "http://["])("so it does from one that cannot be used: %s", async (url) => {
+  await using server = serve(byName);
+  using _variables = withVariables({ HTTPS_PROXY: url, https_proxy: url, NO_PROXY: "0.0.0.0", no_proxy: "0.0.0.0" });
+  const cluster = { server: onEveryAddress(server.url), "certificate-authority": authority.certFile, "tls-server-name": "api.internal" };
+  await ask(clientFor(cluster, {}, { usesProxyVariables: true }));
+  expect(server.seen).toHaveLength(1);
+});
+
 /** The same server by an address that does not count as this machine: for 127.0.0.1 no proxy of the environment is asked. */
 function onEveryAddress(url: string): string {
   return url.replace("127.0.0.1", "0.0.0.0");

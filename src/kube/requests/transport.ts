@@ -103,10 +103,12 @@ export class Transport {
   }
 
   /** What `NO_PROXY` lists is excepted from the proxy of the environment, not from that of the cluster: as kubectl has it. */
-  #toProxy({ server, proxyUrl }: KubeAccess): Bun.FetchProxyOption {
+  #toProxy({ server, proxyUrl }: KubeAccess): Bun.FetchProxyOption | undefined {
     if (proxyUrl !== undefined) return { url: proxyUrl, respectNoProxy: false };
     const proxy = proxyOfEnvironment(server, this.#proxyVariables);
-    return proxy === undefined ? false : { url: proxy.url, respectNoProxy: true };
+    if (proxy === undefined) return false;
+    // A session cannot be made with what is no URL, even when the server is excepted.
+    return URL.canParse(proxy.url) ? { url: proxy.url, respectNoProxy: true } : undefined;
   }
 }
 
