@@ -2,8 +2,8 @@
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import type { IPAMConfigurationSpec } from "../api/ipam-configuration.ts";
-import { parseAddress } from "../lib/ip/address.ts";
-import { parsePrefix } from "../lib/ip/prefix.ts";
+import { type Address, parseAddress } from "../lib/ip/address.ts";
+import { baseOf, parsePrefix, sizeOf, tryParsePrefix } from "../lib/ip/prefix.ts";
 import type { AdoptFlags } from "./commands/ipam/adopt.ts";
 import type { CheckFlags } from "./commands/ipam/check.ts";
 import type { ReleaseFlags } from "./commands/ipam/release.ts";
@@ -12,7 +12,13 @@ import type { SplitFlags } from "./commands/ipam/split.ts";
 import { type CliContext, runs } from "./context.ts";
 import * as flags from "./flags.ts";
 
-const ipFlag = { kind: "parsed", parse: parseAddress, placeholder: "ADDRESS" } as const;
+const ipFlag = { kind: "parsed", parse: parseHostAddress, placeholder: "ADDRESS" } as const;
+
+/** An address, also as `get workloadendpoints` shows it: `10.65.0.7/32`. */
+function parseHostAddress(text: string): Address {
+  const prefix = tryParsePrefix(text);
+  return prefix !== undefined && sizeOf(prefix) === 1n ? baseOf(prefix) : parseAddress(text);
+}
 
 const ipamShow = buildCommand<ShowFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam/show.ts")).ipamShow),

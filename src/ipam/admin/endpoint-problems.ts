@@ -3,11 +3,11 @@
 import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { type Address, parseAddress, toAddressText } from "../../lib/ip/address.ts";
 import { containsAddress } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
 import { type Inventory, knowsAll } from "./inventory.ts";
 import { isEndpointOf, leaksIn } from "./leaks.ts";
 import { isManagedElsewhere } from "./managed-elsewhere.ts";
 import { type Inconsistency, problem } from "./problems.ts";
+import { describeEndpoints } from "./users.ts";
 
 /** What is wrong with what endpoints have; nothing is read or written. */
 export function* endpointProblems(inventory: Inventory): Generator<Inconsistency> {
@@ -92,14 +92,4 @@ function* duplicates(inventory: Inventory): Generator<Inconsistency> {
 
 function* leaks(inventory: Inventory): Generator<Inconsistency> {
   for (const { object, detail } of leaksIn(inventory)) yield problem("leaked-address", object, detail);
-}
-
-function describeEndpoints(endpoints: readonly WorkloadEndpoint[]): string {
-  return endpoints.map(describeEndpoint).join(" and ");
-}
-
-/** A pod goes first: it is what people recreate. Names are those within a namespace. */
-function describeEndpoint({ metadata: { namespace = "", name }, spec: { pod } }: WorkloadEndpoint): string {
-  const endpoint = `endpoint ${quote(`${namespace}/${name}`)}`;
-  return pod === undefined ? endpoint : `pod ${quote(`${namespace}/${pod}`)} (${endpoint})`;
 }

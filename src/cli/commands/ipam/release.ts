@@ -1,13 +1,10 @@
 /** `ipam release`: takes an address away from whoever has it, or those that a report calls leaked. */
 
 import type { Allocation } from "../../../api/ipam-block.ts";
-import { endingAddresses, reportedAddresses } from "../../../api/reported-addresses.ts";
-import { DEFAULT_NAMESPACE } from "../../../api/resource.ts";
-import { recordedAddresses } from "../../../api/workload-endpoint.ts";
-import type { Datastore } from "../../../datastore/datastore.ts";
 import { releaseAddress } from "../../../ipam/admin/owner.ts";
+import { findOwnEndpoint } from "../../../ipam/admin/users.ts";
 import { describeAllocation } from "../../../ipam/owner-text.ts";
-import { type Address, equalAddresses, toAddressText } from "../../../lib/ip/address.ts";
+import { type Address, toAddressText } from "../../../lib/ip/address.ts";
 import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
 import { type Cli, note, say } from "../../io.ts";
@@ -36,19 +33,9 @@ async function releaseOne(cli: Cli, ip: Address): Promise<number> {
     const allocation = await withDamageNamed(cli, datastore, ip, release);
     if (allocation === undefined) throw new CommandFailed(`release ${text}: it is not assigned`, { next: `ipam show --ip=${text}` });
     say(cli, `${text} released; it was assigned to ${describeAllocation(allocation)}`);
-    const user = await findUser(datastore, ip, allocation);
-    if (user !== undefined)
-      note(cli, `warning: workloadendpoint "${user}" still has ${text}; end that workload before the address is given again`);
+    const endpoint = await findOwnEndpoint(datastore, ip, allocation.owner);
+    if (endpoint?.hasAddress === true)
+      note(cli, `warning: workloadendpoint "${endpoint.name}" still has ${text}; end that workload before the address is given again`);
     return EXIT.done;
   });
-}
-
-/** By its record, or by its kubelet where that was cleared. */
-async function findUser(datastore: Datastore, ip: Address, { owner }: Allocation): Promise<string | undefined> {
-  if (owner.endpoint === undefined) return undefined;
-  const ref = { kind: "WorkloadEndpoint", namespace: owner.namespace ?? DEFAULT_NAMESPACE, name: owner.endpoint } as const;
-  const [stored] = await datastore.read([{ type: "get", ref }]);
-  if (stored === undefined) return undefined;
-  const having = [recordedAddresses, reportedAddresses, endingAddresses].flatMap((addressesOf) => addressesOf(stored.value));
-  return having.some((address) => equalAddresses(address, ip)) ? `${ref.namespace}/${ref.name}` : undefined;
 }

@@ -5,6 +5,7 @@ import type { Allocation } from "../../../api/ipam-block.ts";
 import type { Datastore } from "../../../datastore/datastore.ts";
 import { type AddressState, findOwner } from "../../../ipam/admin/owner.ts";
 import { cidrOfPool } from "../../../ipam/admin/pool-cidr.ts";
+import { describeEndpoints, findOwnEndpoint, findUsers } from "../../../ipam/admin/users.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "../../../ipam/cluster.ts";
 import { describeAllocation } from "../../../ipam/owner-text.ts";
 import { toTimeText } from "../../../lib/time-text.ts";
@@ -31,6 +32,8 @@ export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, o
   const cooling = coolsUntil === undefined ? "" : `; it was released and is cooling down until ${toTimeText(coolsUntil)}`;
   if (allocation === undefined) say(cli, `${text} is not assigned${cooling}`);
   else say(cli, `${text} is in use by ${describeAllocation(allocation)}`);
+  const contradiction = await describeContradiction(datastore, ip, allocation);
+  if (contradiction !== undefined) say(cli, contradiction);
   for (const line of await describePlace(datastore, ip)) say(cli, line);
   if (block === undefined) say(cli, "no block is claimed around it");
   else say(cli, `block ${toPrefixText(block.cidr)} belongs to node ${quote(block.node)}`);
@@ -42,6 +45,16 @@ function toUse(allocation: Allocation | undefined): object {
   if (allocation === undefined) return { inUse: false };
   const { containerID, ifName, network, pod, namespace, node } = allocation.owner;
   return { inUse: true, containerID, ifName, network, pod, namespace, node, since: toTimeText(allocation.since) };
+}
+
+/** What endpoints say otherwise. Which of it is wrong, `ipam check` tells: a delegate allocates without us, and an ADD before it records. */
+async function describeContradiction(datastore: Datastore, ip: Address, allocation: Allocation | undefined): Promise<string | undefined> {
+  if (allocation === undefined) {
+    const users = await findUsers(datastore, ip);
+    return users.length === 0 ? undefined : `but it is used by ${describeEndpoints(users)}`;
+  }
+  const endpoint = await findOwnEndpoint(datastore, ip, allocation.owner);
+  return endpoint?.hasAddress === false ? `but workloadendpoint ${quote(endpoint.name)} does not have it` : undefined;
 }
 
 /** What pools and reservations say of an address. */
