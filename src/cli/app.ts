@@ -9,7 +9,7 @@ import { UsageError } from "./failure.ts";
 import * as flags from "./flags.ts";
 import { ipamCommands } from "./ipam-commands.ts";
 import { resourceCommands } from "./resource-commands.ts";
-import { toArgumentFault } from "./arguments/argument-fault.ts";
+import { toArgumentFault, toKebab } from "./arguments/argument-fault.ts";
 import { commandMeantBy } from "./arguments/other-tools.ts";
 
 const init = buildCommand<NoFlags, [], CliContext>({
@@ -111,18 +111,32 @@ function describeDatastores(program: string): readonly string[] {
 /** How similar a proposed command must be: better none than a silly one. */
 const DISTANCE = { threshold: 4, weights: { insertion: 1, deletion: 3, substitution: 2, transposition: 0 } } as const;
 
-/** The words at the beginning that name a command, for what messages propose. */
-export function commandOf(words: readonly string[]): readonly string[] {
-  let target: ReturnType<ReturnType<typeof buildRoot>["getRoutingTargetForInput"]> = buildRoot("");
-  for (const [index, word] of words.entries()) {
-    target = "getRoutingTargetForInput" in target ? target.getRoutingTargetForInput(word) : undefined;
-    if (target === undefined) return words.slice(0, index);
-  }
-  return words;
+/** What a message about a command line may propose. */
+interface NamedCommand {
+  /** The words at the beginning that name a command. */
+  readonly words: readonly string[];
+  /** The options that it has, in kebab case. */
+  readonly flags: readonly string[];
 }
 
-/** Builds the application. @param name what it was called as */
-export function buildCli(name: string): Application<CliContext> {
+type RoutingTarget = NonNullable<ReturnType<ReturnType<typeof buildRoot>["getRoutingTargetForInput"]>>;
+
+/** The command that a command line begins with. */
+export function commandOf(words: readonly string[]): NamedCommand {
+  let target: RoutingTarget = buildRoot("");
+  let count = 0;
+  for (const word of words) {
+    const next: RoutingTarget | undefined = "getRoutingTargetForInput" in target ? target.getRoutingTargetForInput(word) : undefined;
+    if (next === undefined) break;
+    target = next;
+    count++;
+  }
+  const flags = "parameters" in target ? Object.keys(target.parameters.flags ?? {}) : [];
+  return { words: words.slice(0, count), flags: flags.map(toKebab) };
+}
+
+/** Builds the application. @param name what it was called as @param flags those of the command that is called */
+export function buildCli(name: string, flags: readonly string[] = []): Application<CliContext> {
   return buildApplication(buildRoot(name), {
     name,
     scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true, distanceOptions: DISTANCE },
@@ -131,7 +145,7 @@ export function buildCli(name: string): Application<CliContext> {
     localization: {
       text: {
         ...text_en,
-        exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown)}`,
+        exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown, flags)}`,
         noCommandRegisteredForInput: ({ input, corrections }) => {
           if (input.startsWith("-")) return `${name}: read option ${quote(input)}: there is none before a command`;
           const isHint = corrections.length > 0 && commandMeantBy([input]) === undefined;

@@ -48,9 +48,10 @@ export async function runCli(argv: readonly string[], io: CliIo, program = "netp
     if (error instanceof UsageError) return report(error);
     throw error;
   }
-  command = commandOf(words);
+  const { words: named, flags } = commandOf(words);
+  command = named;
   const context: CliContext = { ...base, cli: { io, options, program }, proposeNames: async () => [], proposeLabels: async () => [] };
-  await run(buildCli(program), words, context);
+  await run(buildCli(program, flags), words, context);
   if (status !== undefined) return status;
   // Only help, and what the parser refused, end without a command that ran.
   if (base.process.exitCode === 0) return EXIT.done;

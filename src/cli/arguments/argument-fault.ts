@@ -12,14 +12,20 @@ import {
   UnsatisfiedPositionalError,
 } from "@stricli/core";
 import { messageOf } from "../../lib/errors.ts";
+import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
 
-/** Why the command line was not understood, in one line. Classes are told apart by themselves: bundling changes their names. */
-export function toArgumentFault(thrown: unknown): string {
+/**
+ * Why the command line was not understood, in one line. Classes are told apart by themselves: bundling changes their names.
+ *
+ * @param flags those that the command has, in kebab case
+ */
+export function toArgumentFault(thrown: unknown, flags: readonly string[]): string {
   if (thrown instanceof ArgumentParseError)
     return `read ${toArgumentName(thrown.externalFlagNameOrPlaceholder)}: ${messageOf(thrown.exception)}`;
   if (thrown instanceof FlagNotFoundError) {
-    const meant = thrown.corrections.map((one) => `--${toKebab(one)}`).join(" or ");
+    // The parser compares with the names in camel case, which are farther from what people type.
+    const meant = flagMeantBy(thrown.input, flags) ?? thrown.corrections.map((one) => `--${toKebab(one)}`).join(" or ");
     return `read option ${quote(`--${thrown.input}`)}: there is none${meant === "" ? "" : `, did you mean ${meant}?`}`;
   }
   if (thrown instanceof AliasNotFoundError) return `read option ${quote(`-${thrown.input}`)}: there is none`;
@@ -34,8 +40,16 @@ export function toArgumentFault(thrown: unknown): string {
   return messageOf(thrown);
 }
 
+/** The flag that is misspelt by a letter, or the only one that begins so. */
+function flagMeantBy(word: string, flags: readonly string[]): string | undefined {
+  const near = nearestName(word, flags);
+  const beginning = flags.filter((flag) => flag.startsWith(word));
+  const meant = near ?? (beginning.length === 1 ? beginning[0] : undefined);
+  return meant === undefined ? undefined : `--${meant}`;
+}
+
 /** Options are kept in camel case and written in kebab case. */
-function toKebab(name: string): string {
+export function toKebab(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 

@@ -40,7 +40,7 @@ test.each([
   ["ipam release fd00::7", "", "ipam release --ip=fd00::7"],
 ])("%j with %j behind it means %j, which is a command", (words, following, meant) => {
   expect(commandMeantBy(words.split(" "), following === "" ? [] : (following.match(/'[^']*'|\S+/g) ?? []))).toBe(meant);
-  expect(meant === "--help" ? ["help"] : commandOf(meant.split(" "))).not.toEqual([]);
+  expect(meant === "--help" ? ["help"] : commandOf(meant.split(" ")).words).not.toEqual([]);
 });
 
 test.each([

@@ -57,8 +57,9 @@ const KINDS: ReadonlyMap<string, string> = new Map([
 export function commandMeantBy(words: readonly string[], following: readonly string[] = []): string | undefined {
   if (words.length === 1 && words[0] === "help") return [...following.filter(isPlain), "--help"].join(" ");
   const [argument = ""] = words.slice(-1);
+  const command = words.slice(0, -1).join(" ");
+  if (FILE_COMMANDS.has(command) && [argument, ...following].some(isDryRun)) return "validate -f FILE";
   if (isPlain(argument)) {
-    const command = words.slice(0, -1).join(" ");
     if (FILE_COMMANDS.has(command) && argument.includes(".")) return `${command} -f ${argument}`;
     if (ADDRESS_COMMANDS.has(command) && tryParseAddress(argument) !== undefined) return `${command} --ip=${argument}`;
   }
@@ -69,6 +70,11 @@ export function commandMeantBy(words: readonly string[], following: readonly str
 /** Whether a shell takes it as it is, and no command takes it for an option. */
 function isPlain(word: string): boolean {
   return /^[\w.:/][\w.:/-]*$/.test(word);
+}
+
+/** An option of kubectl; what it would find without the datastore, `validate` finds. */
+function isDryRun(word: string): boolean {
+  return /^--dry-run(=|$)/.test(word);
 }
 
 /** Options of other tools are not those of the proposed command, but for the namespace. */
