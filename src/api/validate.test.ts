@@ -116,6 +116,13 @@ describe("unknown fields", () => {
     expect(problem).toContain(path === "spec.encapsulation" ? known : `the nearest known one is "${known}"`);
   });
 
+  test.each([
+    [{ ...(pool({ cidr: "10.0.0.0/16" }) as object), disabled: true }, "disabled", "spec"],
+    [{ ...(pool({ cidr: "10.0.0.0/16" }) as object), labels: {} }, "labels", "metadata"],
+  ])("%j: %p belongs into %p", (input, field, part) => {
+    expect(problemsOf(input)).toEqual([`${field}: unknown field "${field}": it belongs into ${part}`]);
+  });
+
   test("are all told, together with everything else", () => {
     const problems = problemsOf(
       object("IPPool", { cidr: "10.0.0.1/16", a: 1, b: 2, blockSize: "x" }, { name: "Blue", labels: { "-": "x y" } }),

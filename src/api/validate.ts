@@ -48,6 +48,11 @@ export function validateResource(input: unknown, options: ValidateOptions): AnyR
   return resource;
 }
 
+/** Fields of a part of an object that no object of its kind has, those without a value among them. */
+export function findUnknownFields(kind: Kind, part: unknown): readonly Problem[] {
+  return walk(envelopeSchema(kind), part, [], () => undefined);
+}
+
 /** @returns undefined for what has no name or no spec */
 function asWritten(kind: Kind, { metadata, spec }: Readonly<Record<string, unknown>>): Resource | undefined {
   if (!isJsonObject(metadata) || typeof metadata["name"] !== "string" || !isJsonObject(spec)) return undefined;

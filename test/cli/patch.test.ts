@@ -29,6 +29,9 @@ describe("patch and label", () => {
     ['{"spec":{"cidr":"10.66.0.0/16"}}', 1, 'spec.cidr: got "10.66.0.0/16", want "10.65.0.0/16": it cannot be changed'],
     ['{"spec":{"blockSize":27}}', 1, "spec.blockSize: got 27, want 26: it cannot be changed"],
     ['{"spec":{"nope":1}}', 1, 'unknown field "nope"'],
+    ['{"disabled":true}', 1, 'disabled: unknown field "disabled": it belongs into spec\n'],
+    ['{"spec":{"disable":null}}', 1, 'spec.disable: unknown field "disable": the nearest known one is "disabled"'],
+    ["{spec:{disabled:true}}", 1, 'unknown field "disabled:true": the nearest known one is "disabled"'],
     ['{"metadata":{"name":"red"}}', 1, 'metadata.name: got "red", want "blue"'],
     ['{"metadata":{"uid":"red"}}', 1, 'metadata.uid: got "red", want "'],
     ['{"metadata":{"creationTimestamp":null}}', 1, 'metadata.creationTimestamp: got null, want "'],
@@ -45,6 +48,15 @@ describe("patch and label", () => {
     await world.createPool("blue", "10.65.0.0/16");
     const result = await world.ctl(["patch", "ipp", "blue", "-p", patch]);
     expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
+  });
+
+  test("a patch removes a field that the object has and none should have", async () => {
+    await world.createPool("blue", "10.65.0.0/16");
+    const key = "/netplug/v3/ippools/blue";
+    const stored = (await world.stored(key))[key] as { readonly spec: object };
+    await world.etcd.ctl(["put", key, JSON.stringify({ ...stored, spec: { ...stored.spec, later: 1 } })]);
+    expect(await world.done(["patch", "ipp", "blue", "-p", '{"spec":{"later":null}}'])).toBe("ippool/blue patched\n");
+    expect(await world.stored(key)).toMatchObject({ [key]: { spec: stored.spec } });
   });
 
   test("a patch of several objects at once is wrong usage, and changes none", async () => {

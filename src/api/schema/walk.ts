@@ -29,17 +29,26 @@ export function walk(schema: v.GenericSchema, value: unknown, path: readonly Pat
   const { entries } = schema;
   return Object.entries(value).flatMap(([key, child]) => {
     const entry = Object.hasOwn(entries, key) ? entries[key] : undefined;
-    if (entry === undefined) return [unknownField([...path, key], key, Object.keys(entries))];
+    if (entry === undefined) return [unknownField([...path, key], key, entries)];
     return walk(entry, child, [...path, key], checkSelector);
   });
 }
 
 /** The problem of a field that does not exist. */
-function unknownField(path: readonly PathStep[], key: string, known: readonly string[]): Problem {
-  const shown = quote(key);
+function unknownField(path: readonly PathStep[], key: string, entries: Entries): Problem {
+  const known = Object.keys(entries);
   const meant = closestName(key, known);
   const hint = meant === undefined ? "no field is wanted here" : `the nearest known one is "${meant}"; known are ${known.join(", ")}`;
-  return { path: toPathText(path), message: `unknown field ${shown}: ${hint}` };
+  const parent = path.length === 1 ? parentOf(key, entries) : undefined;
+  return { path: toPathText(path), message: `unknown field ${quote(key)}: ${parent === undefined ? hint : `it belongs into ${parent}`}` };
+}
+
+/** The part of an object that a field beside the parts belongs into, as in a patch that leaves out `spec`. */
+function parentOf(key: string, entries: Entries): string | undefined {
+  return Object.keys(entries).find((name) => {
+    const part = entries[name];
+    return part !== undefined && isObject(part) && Object.hasOwn(part.entries, key);
+  });
 }
 
 function selectorProblems(schema: v.GenericSchema, text: string, path: readonly PathStep[], checkSelector: CheckSelector): Problem[] {
@@ -60,6 +69,8 @@ function isRecord(schema: v.GenericSchema): boolean {
   return schema.type === "record";
 }
 
-function isObject(schema: v.GenericSchema): schema is v.GenericSchema & { readonly entries: Readonly<Record<string, v.GenericSchema>> } {
+type Entries = Readonly<Record<string, v.GenericSchema>>;
+
+function isObject(schema: v.GenericSchema): schema is v.GenericSchema & { readonly entries: Entries } {
   return schema.type === "object";
 }

@@ -3,8 +3,10 @@
 import type { AnyResource } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import { findExcess } from "../../api/schema/excess.ts";
+import { ValidationError } from "../../api/schema/problem.ts";
+import { findUnknownFields } from "../../api/validate.ts";
 import { isJsonObject } from "../../lib/json.ts";
-import { quoteValue } from "../../lib/quote.ts";
+import { quote, quoteValue } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
@@ -54,6 +56,7 @@ async function parsePatch(text: string, type: PatchType): Promise<unknown> {
 
 /** What a patch may not touch is what identifies the object. */
 function patched(current: Resource, type: PatchType, change: unknown): AnyResource {
+  if (type !== "json") requireKnownRemovals(current, change);
   const value = applyPatch(type, current, change);
   const metadata = isJsonObject(value) && isJsonObject(value["metadata"]) ? value["metadata"] : {};
   for (const key of ["name", "namespace", "uid", "creationTimestamp"] as const) {
@@ -65,4 +68,20 @@ function patched(current: Resource, type: PatchType, change: unknown): AnyResour
   if (isJsonObject(value) && value["kind"] !== current.kind)
     throw new CommandFailed(`apply patch: kind: got ${quoteValue(value["kind"] ?? null)}, want "${current.kind}"`);
   return validateObject(value, undefined);
+}
+
+/** A removal of what no object has is a slip, and no patch that changes nothing: in YAML, `{spec:{disabled:true}}` is a key without a value. */
+function requireKnownRemovals(current: Resource, change: unknown): void {
+  const problems = findUnknownFields(current.kind, removalsOfNothing(change, current));
+  if (problems.length > 0) throw new ValidationError(`${current.kind} ${quote(current.metadata.name)}`, problems);
+}
+
+/** Of a patch only what it removes and the object does not have. */
+function removalsOfNothing(change: unknown, current: unknown): Readonly<Record<string, unknown>> {
+  const there = isJsonObject(current) ? current : {};
+  const kept = Object.entries(isJsonObject(change) ? change : {}).flatMap(([key, value]): [string, unknown][] => {
+    if (value === null) return Object.hasOwn(there, key) ? [] : [[key, null]];
+    return isJsonObject(value) && !key.startsWith("$") ? [[key, removalsOfNothing(value, there[key])]] : [];
+  });
+  return Object.fromEntries(kept);
 }
