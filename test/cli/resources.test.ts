@@ -44,6 +44,22 @@ describe("create, apply, replace", () => {
     );
   });
 
+  test("two documents that say different things of one object are refused, and nothing is written; the same twice is not", async () => {
+    const stdin = ["10.65.0.0/16", "10.66.0.0/16"].map((cidr) => poolYaml("blue", cidr)).join("\n---\n");
+    for (const command of ["create", "apply", "validate"]) {
+      const { status, stderr } = await world.ctl([command, "-f", "-"], { stdin });
+      expect([status, stderr]).toEqual([
+        1,
+        expect.stringContaining(
+          'validate IPPool "blue" (stdin, document 2): metadata.name: stdin, document 1 says something else of the same IPPool; want each once\n',
+        ),
+      ]);
+    }
+    expect(await world.stored("/netplug/v3/ippools/")).toEqual({});
+    const twice = [1, 2].map(() => poolYaml("blue", "10.65.0.0/16")).join("\n---\n");
+    expect((await world.ctl(["apply", "-f", "-"], { stdin: twice })).stdout).toBe("ippool/blue created\nippool/blue unchanged\n");
+  });
+
   test("nothing is written when one of several documents is invalid, and every problem is told", async () => {
     const yaml = `${poolYaml("a", "10.1.0.0/16")}\n---\n${poolYaml("b", "10.2.3.4/16", { natOutgoin: true })}\n`;
     const { status, stderr } = await world.ctl(["apply", "-f", world.file("pools.yaml", yaml)]);

@@ -15,7 +15,7 @@ import { readDocuments } from "../resources/documents.ts";
 import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fields.ts";
 import { KnownPools } from "../resources/known-pools.ts";
 import { toPathName, toTitle } from "../resources/object-name.ts";
-import { checkDocuments, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
+import { checkDocumentsToWrite, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
 import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
 
 /** With `skipExists`, what exists stays as it is, and is no failure. */
@@ -60,7 +60,7 @@ interface WriteAllOptions {
 
 /** Nothing is written unless every document is valid; then one refusal does not stop the others. */
 async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChange, write }: WriteAllOptions): Promise<number> {
-  const { valid: documents, invalid } = checkDocuments(
+  const { valid: documents, invalid } = checkDocumentsToWrite(
     await readDocuments(cli.io, flags.filename),
     flags.namespace,
     await defaultNamespaceOf(cli),

@@ -5,11 +5,11 @@ import type { DocumentFlags } from "../flags.ts";
 import { type Cli, note, say } from "../io.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { toPathName } from "../resources/object-name.ts";
-import { checkDocuments, statusOfInvalid, toInvalidText } from "../resources/validation.ts";
+import { checkDocumentsToWrite, statusOfInvalid, toInvalidText } from "../resources/validation.ts";
 
 /** Checks every document and tells about each. */
 export async function validate(cli: Cli, flags: DocumentFlags): Promise<number> {
-  const { valid, invalid } = checkDocuments(await readDocuments(cli.io, flags.filename), flags.namespace);
+  const { valid, invalid } = checkDocumentsToWrite(await readDocuments(cli.io, flags.filename), flags.namespace);
   for (const { resource } of valid) say(cli, `${toPathName({ kind: resource.kind, name: resource.metadata.name })} valid`);
   if (invalid.length === 0) return EXIT.done;
   note(cli, toInvalidText(invalid));

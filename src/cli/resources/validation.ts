@@ -21,17 +21,19 @@ export interface InvalidDocument {
   readonly error: ValidationError;
 }
 
+/** The documents, by whether they can be written. */
+interface CheckedDocuments {
+  readonly valid: readonly ValidDocument[];
+  readonly invalid: readonly InvalidDocument[];
+}
+
 /**
  * Checks each document by itself.
  *
  * @param namespace what `-n` says
  * @param fallback namespace of what is namespaced and names none, without `-n`
  */
-export function checkDocuments(
-  documents: readonly InputDocument[],
-  namespace: string | undefined,
-  fallback?: string,
-): { readonly valid: readonly ValidDocument[]; readonly invalid: readonly InvalidDocument[] } {
+export function checkDocuments(documents: readonly InputDocument[], namespace: string | undefined, fallback?: string): CheckedDocuments {
   const valid: ValidDocument[] = [];
   const invalid: InvalidDocument[] = [];
   for (const { value, origin } of documents) {
@@ -40,6 +42,26 @@ export function checkDocuments(
     } catch (error) {
       if (!(error instanceof ValidationError)) throw error;
       invalid.push({ origin, error });
+    }
+  }
+  return { valid, invalid };
+}
+
+/** As {@link checkDocuments}, for documents to be written: two that say different things of one object are mostly a copy with the old name. */
+export function checkDocumentsToWrite(...input: Parameters<typeof checkDocuments>): CheckedDocuments {
+  const checked = checkDocuments(...input);
+  const valid: ValidDocument[] = [];
+  const invalid = [...checked.invalid];
+  const firsts = new Map<string, ValidDocument>();
+  for (const document of checked.valid) {
+    const { kind, metadata } = document.resource;
+    const key = `${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
+    const first = firsts.get(key) ?? document;
+    firsts.set(key, first);
+    if (Bun.deepEquals(first.resource, document.resource)) valid.push(document);
+    else {
+      const problem = { path: "metadata.name", message: `${first.origin} says something else of the same ${kind}; want each once` };
+      invalid.push({ origin: document.origin, error: new ValidationError(`${kind} ${quote(metadata.name)}`, [problem]) });
     }
   }
   return { valid, invalid };
