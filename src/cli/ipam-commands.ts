@@ -56,7 +56,7 @@ const ipamCheck = buildCommand<CheckFlags, [], CliContext>({
       "Find leaked and doubled addresses and damaged blocks. It changes nothing.",
       "",
       "Exit status: 0 everything was checked, and there is no problem; 1 there are problems, or not everything could be checked.",
-      "Warnings are of pools that give no address, such as one of two that overlap; they do not change the exit status.",
+      "Warnings are of pools that give no address, such as one of two that overlap, or that hold addresses of nodes; they do not change the exit status.",
       'What could not be read is named on stderr, and in "unread" with -o json; the last line then says that the check is not complete.',
     ].join("\n"),
   },

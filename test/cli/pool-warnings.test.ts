@@ -1,8 +1,11 @@
-/** Pools that give no address: `ipam check` and `ipam show` warn of them, but for those that somebody has disabled, which `ipam show` marks. */
+/**
+ * Pools that give no address: `ipam check` and `ipam show` warn of them, but for those that somebody has disabled, which `ipam show` marks. And
+ * those that hold addresses of nodes.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 import { allocateFor } from "../support/cli/container-addresses.ts";
-import { endpointName } from "../support/cli/documents.ts";
+import { endpointName, poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
 const world = shareEtcdCliWorld();
@@ -95,4 +98,23 @@ test("disabled ones are marked, in the table alone", async () => {
   expect(stderr).toBe("");
   const off = { name: "off", cidr: "10.66.0.0/24", total: 256, inUse: 0, reserved: 0, free: 256 };
   expect(await world.json("ipam", "show")).toEqual({ pools: [{ ...off, name: "blue", cidr: "10.65.0.0/24" }, off], blocks: [] });
+});
+
+test("a pool that holds addresses of nodes is warned of when it is made and by the check, until they are reserved", async () => {
+  await world.create(
+    resourceYaml("Node", "n1", { addresses: [{ address: "10.9.0.11", type: "InternalIP" }, { address: "fd00::11" }] }),
+    resourceYaml("Node", "n2", { bgp: { ipv4Address: "10.9.0.12/24" } }),
+  );
+  const detail =
+    'it contains 10.9.0.11, an address of node "n1", and 1 more of nodes, which a pod on another node may get; reserve such addresses by an IPReservation';
+  const made = await world.ctl(["apply", "-f", "-"], {
+    stdin: [poolYaml("x", "10.9.0.0/16"), poolYaml("y", "10.8.0.0/16")].join("\n---\n"),
+  });
+  expect(made).toEqual({ status: 0, stdout: "ippool/x created\nippool/y created\n", stderr: `warning: ippool "x": ${detail}\n` });
+  expect(await world.json("ipam", "check")).toMatchObject({ problems: [], warnings: [{ kind: "IPPool", object: "x", detail }] });
+  await world.done(["patch", "ippool", "x", "-p", '{"spec":{"disabled":true}}']);
+  expect(await world.json("ipam", "check")).toMatchObject({ warnings: [] });
+  await world.done(["patch", "ippool", "x", "-p", '{"spec":{"disabled":false}}']);
+  await world.create(resourceYaml("IPReservation", "nodes", { reservedCIDRs: ["10.9.0.0/28"] }));
+  expect(await world.json("ipam", "check")).toMatchObject({ warnings: [] });
 });

@@ -16,6 +16,7 @@ import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fi
 import { KnownPools } from "../resources/known-pools.ts";
 import { toPathName, toTitle } from "../resources/object-name.ts";
 import { checkDocumentsToWrite, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
+import { warnOfNewPools } from "./warn-of-new-pools.ts";
 import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
 
 /** With `skipExists`, what exists stays as it is, and is no failure. */
@@ -70,9 +71,11 @@ async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChan
     if (mayInitialise) await initialiseIfNew(cli, datastore);
     const target = { datastore, io: cli.io, pools: new KnownPools(datastore, cli.io.clock) };
     const failures: unknown[] = [];
+    const newPools: Extract<AnyResource, { kind: "IPPool" }>[] = [];
     for (const { resource, origin } of documents) {
       try {
         const outcome = await write(target, resource);
+        if (outcome === "created" && resource.kind === "IPPool") newPools.push(resource);
         say(cli, `${toPathName({ kind: resource.kind, name: resource.metadata.name })} ${outcome}`);
       } catch (thrown) {
         if (documents.length === 1) throw thrown;
@@ -80,6 +83,7 @@ async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChan
         note(cli, `${origin}: ${messageOf(thrown)}`);
       }
     }
+    await warnOfNewPools(cli, datastore, newPools);
     if (failures.length === 0) return EXIT.done;
     throw new CommandFailed(`${failures.length} of ${documents.length} objects failed`);
   });

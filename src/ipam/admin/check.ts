@@ -13,7 +13,7 @@ import { type Inconsistency, PROBLEM_CLASSES } from "./problems.ts";
 export interface CheckReport {
   /** By class, then by address. */
   readonly problems: readonly Inconsistency[];
-  /** By name; those of pools whose spec makes no sense last. */
+  /** First of pools that give nothing, then of those that hold addresses of nodes. */
   readonly warnings: readonly PoolWarning[];
   readonly pools: number;
   readonly blocks: number;

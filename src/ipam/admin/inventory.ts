@@ -8,13 +8,15 @@ import type { Damage, Datastore } from "../../datastore/datastore.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { addressAt, type Prefix } from "../../lib/ip/prefix.ts";
 import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
-import { IP_POOLS } from "../cluster.ts";
+import { IP_POOLS, IP_RESERVATIONS } from "../cluster.ts";
+import { toPoolTable } from "../pools.ts";
 import { type AllBlocks, readAllBlocks } from "./blocks.ts";
 import { DamageList } from "./damage-list.ts";
 import { type PodCidrs, podCidrsByNode } from "./managed-elsewhere.ts";
 import { findIndexFaults, type IndexFault } from "./index-faults.ts";
 import { cidrOfPool } from "./pool-cidr.ts";
 import { type PoolWarning, poolWarnings } from "./pool-warnings.ts";
+import { poolsOverNodes } from "./pools-over-nodes.ts";
 
 /** Read once, so that all checks look at the same. */
 export interface Inventory extends AllBlocks {
@@ -51,11 +53,12 @@ export interface UnreadResource {
 export async function takeInventory(datastore: Datastore): Promise<Inventory> {
   const damage = new DamageList();
   const before = await readAllBlocks(datastore, damage);
-  const [pools, nodes, endpoints] = await datastore.read(
-    [IP_POOLS, { type: "list", kind: "Node" }, { type: "list", kind: "WorkloadEndpoint" }],
+  const [pools, nodes, endpoints, reservations] = await datastore.read(
+    [IP_POOLS, { type: "list", kind: "Node" }, { type: "list", kind: "WorkloadEndpoint" }, IP_RESERVATIONS],
     damage,
   );
   const known = pools.map(({ value }) => cidrOfPool(value)).filter((cidr) => cidr !== undefined);
+  const usable = toPoolTable(pools).pools.filter(({ unusable }) => unusable === undefined);
   const allocations = new Map<string, Allocation>();
   for (const block of before.blocks) for (const [address, allocation] of allocationsOf(block)) allocations.set(address, allocation);
   const records = endpoints.map(({ value }) => value);
@@ -63,7 +66,7 @@ export async function takeInventory(datastore: Datastore): Promise<Inventory> {
   return {
     ...before,
     pools: known,
-    poolWarnings: poolWarnings(pools),
+    poolWarnings: [...poolWarnings(pools), ...poolsOverNodes(usable, nodes, reservations)],
     inPools: prefixSetOf(known),
     nodes: new Set(nodeNames),
     podCidrs: podCidrsByNode(nodes.map(({ value }) => value)),

@@ -4,7 +4,7 @@ import type { Resource } from "../../api/resource.ts";
 import type { Stored } from "../../datastore/datastore.ts";
 import { toPoolTable } from "../pools.ts";
 
-/** What somebody should look at: nothing contradicts itself, and no address is in danger. */
+/** What somebody should look at: nothing contradicts itself yet. */
 export interface PoolWarning {
   readonly kind: "IPPool";
   /** The pool's name. */

@@ -18,7 +18,7 @@ export interface CheckFlags {
 
 /**
  * Fails when there are problems, so that scripts notice, and when something could not be read, because that may hide problems. Warnings are about
- * pools that give no addresses: nothing is in danger, so they do not count.
+ * pools that somebody should look at: nothing contradicts itself yet, so they do not count.
  */
 export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   const report = await withDatastore(cli, (datastore) => checkConsistency(datastore, cli.io.clock));
