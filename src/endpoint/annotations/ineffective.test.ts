@@ -46,6 +46,11 @@ test("one of another plugin, with a name of ours, is named with ours", () => {
   ]);
 });
 
+test.each(["netplug.io/ipAddrs", "ipAddrs"])("one of ours whose prefix is wrong or missing is named with ours: %s", (key) => {
+  const text = 'of pod "prod/web-0" is unknown and has no effect: was "cni.netplug.io/ipAddrs" meant?';
+  expect(warnings({ [key]: '["10.0.0.1"]' })).toEqual([`annotation "${key}" ${text}`]);
+});
+
 test("nothing is said of annotations that are known, recorded by the system, or somebody else's", () => {
   const recorded = {
     "cni.netplug.io/podIP": "10.0.0.1/32",

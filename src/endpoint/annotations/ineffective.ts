@@ -20,8 +20,8 @@ const KNOWN: Readonly<Record<RequestAnnotation, boolean>> = {
 /** Annotations that we write on a pod's status; for interfaces other than `eth0` a dot and the interface's name follow. */
 const RECORDED = /^(podIPs?|containerID)(\.|$)/;
 
-/** Another network plugin's annotation; we warn if the part after the slash is a name of ours: `cni.example.org/ipAddrs`. */
-const FOREIGN = /^cni\.[a-z0-9.-]+\/(.+)$/;
+/** What begins as another network plugin's annotation, or as ours by mistake; we warn if the rest is a name of ours: `cni.example.org/ipAddrs`. */
+const FOREIGN = /^(cni\.[a-z0-9.-]+\/|netplug\.io\/)?([^/]+)$/;
 
 /** A warning for each such annotation: nobody would otherwise notice a misspelt one, or one for the cluster's former network plugin. */
 export function warnOfIneffective(pod: AnnotatedPod, namespaceAnnotations: Readonly<Record<string, string>>): readonly string[] {
@@ -41,9 +41,10 @@ export function warnOfIneffective(pod: AnnotatedPod, namespaceAnnotations: Reado
 
 function foreignIn(annotations: Readonly<Record<string, string>>, object: string): readonly string[] {
   return Object.keys(annotations).flatMap((key) => {
-    const name = key.startsWith(ANNOTATION_PREFIX) ? undefined : FOREIGN.exec(key)?.[1];
-    if (name === undefined || !Object.hasOwn(KNOWN, name)) return [];
-    return [`annotation ${quote(key)} of ${object} is another plugin's and has no effect: was ${full(name)} meant?`];
+    const [, prefix = "", name = ""] = key.startsWith(ANNOTATION_PREFIX) ? [] : (FOREIGN.exec(key) ?? []);
+    if (!Object.hasOwn(KNOWN, name)) return [];
+    const what = prefix.startsWith("cni.") ? "another plugin's" : "unknown";
+    return [`annotation ${quote(key)} of ${object} is ${what} and has no effect: was ${full(name)} meant?`];
   });
 }
 
