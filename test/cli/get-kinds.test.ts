@@ -57,6 +57,17 @@ describe("get of several kinds", () => {
   });
 });
 
+test("an endpoint that is named as its workload is proposed by its own name", async () => {
+  await world.create(endpointYaml({ containerID: "ae2844dc16dc21e43d0c", node: "n1" }));
+  const { status, stderr } = await world.ctl(["get", "wep", "ae2844dc16dc2"]);
+  expect([status, stderr]).toEqual([
+    1,
+    'netplugctl: find workloadendpoint "default/ae2844dc16dc2": there is none\n' +
+      "next: netplugctl get workloadendpoints -n default n1-cni-ae2844dc16dc21e43d0c-eth0\n",
+  ]);
+  expect((await world.ctl(["get", "wep", "other"])).stderr).toEndWith("next: netplugctl get workloadendpoints -A -o wide\n");
+});
+
 test.each(["ippools.netplug.io", "IPPool.netplug.io", "ipp.v3.netplug.io"])(
   "a kind may be called as kubectl calls it: %s",
   async (word) => {

@@ -120,6 +120,8 @@ describe("ipam check compares blocks with pods:", () => {
       'outside-pool 192.0.2.1: used by pod "prod/web-2" (endpoint "prod/n1-k8s-web--2-eth0")',
       `duplicate-address ${ip}: used by pod "prod/web-0" (endpoint "prod/n1-k8s-web--0-eth0") and pod "prod/web-1" (endpoint "prod/n1-k8s-web--1-eth0")`,
     ]);
+    const next = "next: create the pool of the addresses in no pool again, or recreate the workloads that have them\n";
+    expect((await world.ctl(["ipam", "check"])).stderr).toBe(next);
   });
 
   test("blocks of a node or a pool that is gone (needs cluster)", async () => {

@@ -1,7 +1,8 @@
 /** `get`: objects as tables, JSON, YAML, names or columns of one's own choice. */
 
-import { type KindInfo, KINDS } from "../../api/registry.ts";
+import { type KindInfo, KINDS, type Specs } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
@@ -10,6 +11,7 @@ import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
 import type { Format } from "../output/format.ts";
+import { toWorkloadName } from "../output/columns.ts";
 import { printResources } from "../output/print-resources.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { findResources } from "../resources/find-resources.ts";
@@ -55,7 +57,7 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
       if (resources.length > 0 || one.names.length === 0) answers.push({ asked: one, resources });
       absent.push(...missing);
       broken.push(...unreadable);
-      if (missing.length > 0) listing ??= isWritable(one.info) ? toListing(one.info.kind) : `get ${one.info.plural}`;
+      if (missing.length > 0) listing ??= (await proposeEndpoints(cli, datastore, one)) ?? proposeListing(one.info);
     }
     print(cli, answers, flags);
     if (absent.length === 0 && broken.length === 0) return EXIT.done;
@@ -63,6 +65,18 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
     if (absent.length === 0) return EXIT.failed;
     throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next: listing ?? "get" });
   });
+}
+
+function proposeListing(info: KindInfo): string {
+  return isWritable(info) ? toListing(info.kind) : `get ${info.plural}`;
+}
+
+/** The command for whoever names endpoints as the column `WORKLOAD` does. */
+async function proposeEndpoints(cli: Cli, datastore: Datastore, { info, names, namespace }: Asked): Promise<string | undefined> {
+  if (info.kind !== "WorkloadEndpoint" || namespace === undefined) return undefined;
+  const { resources } = await findResources(datastore, { info, names: [] }, { namespace }, cli);
+  const meant = resources.filter(({ spec }) => names.includes(toWorkloadName(spec as Specs["WorkloadEndpoint"])));
+  return meant.length === 0 ? undefined : ["get", info.plural, "-n", namespace, ...meant.map(({ metadata }) => metadata.name)].join(" ");
 }
 
 async function askedByWords(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Asked[]> {

@@ -69,7 +69,7 @@ const COLUMNS: { readonly [K in keyof Specs]: readonly ColumnOf<Specs[K]>[] } & 
   ],
   Tier: [NAME, ["ORDER", (spec) => spec.order], ["DEFAULTACTION", (spec) => spec.defaultAction ?? "Deny"]],
   WorkloadEndpoint: [
-    ["WORKLOAD", (spec) => spec.pod ?? spec.containerID?.slice(0, 13)],
+    ["WORKLOAD", toWorkloadName],
     ["NODE", (spec) => spec.node],
     ["NETWORKS", (spec) => spec.ipNetworks],
     ["INTERFACE", (spec) => spec.interfaceName],
@@ -89,6 +89,11 @@ const COLUMNS: { readonly [K in keyof Specs]: readonly ColumnOf<Specs[K]>[] } & 
     ["EMPTYSINCE", (spec) => spec.emptySince, "wide"],
   ],
 };
+
+/** What people call an endpoint. */
+export function toWorkloadName({ pod, containerID = "" }: Specs["WorkloadEndpoint"]): string {
+  return pod ?? containerID.slice(0, 13);
+}
 
 /** Which columns are shown besides those that a kind always has. */
 interface ColumnOptions {

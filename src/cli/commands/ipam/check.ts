@@ -42,6 +42,7 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   say(cli, `found ${count(problems.length, "problem")}${warnings.length === 0 ? "" : `, ${count(warnings.length, "warning")}`}`);
   if (gap !== undefined) say(cli, gap);
   const has = (wanted: ProblemClass): boolean => problems.some((problem) => problem.class === wanted);
+  if (has("outside-pool")) note(cli, "next: create the pool of the addresses in no pool again, or recreate the workloads that have them");
   // Not released: each such pod has its address until its DEL.
   if (has("unrecorded-in-use")) note(cli, "next: recreate each pod whose address is not recorded: kubectl delete pod -n NAMESPACE NAME");
   if (has("leaked-address")) note(cli, `next: ${toRelease(cli)}`);
