@@ -37,7 +37,7 @@ interface Proposal {
 export async function complete(
   argv: readonly string[],
   { io, program }: Pick<Cli, "io" | "program">,
-  context: Omit<CliContext, "cli" | "proposeNames" | "proposeLabels">,
+  context: Omit<CliContext, "cli" | "proposeNames" | "proposeLabels" | "proposeNamespaces">,
 ): Promise<string> {
   try {
     const { before, partial, attached } = splitPartial(argv);
@@ -50,6 +50,7 @@ export async function complete(
       cli,
       proposeNames,
       proposeLabels,
+      proposeNamespaces: async () => await listNamespaces(cli),
     });
     const isFlag = partial.startsWith("-");
     const globals = isFlag && attached === "" ? GLOBAL_OPTIONS.filter(({ completion }) => completion.startsWith(partial)) : [];
@@ -104,8 +105,18 @@ async function proposeLabelsOf(cli: Cli, [, ...rest]: readonly string[], typed: 
 }
 
 async function listNames(cli: Cli, kind: Kind, namespace: string | undefined): Promise<readonly string[]> {
-  // Somebody may have stored any name by hand: a shell gets only what is one word.
-  return (await list(cli, kind, namespace)).map(({ name }) => name).filter((name) => /^[\w.-]+$/.test(name));
+  return (await list(cli, kind, namespace)).map(({ name }) => name).filter(isWord);
+}
+
+/** Those that have endpoints: nothing else of ours is namespaced. */
+async function listNamespaces(cli: Cli): Promise<readonly string[]> {
+  const namespaces = new Set((await list(cli, "WorkloadEndpoint", undefined)).flatMap(({ namespace }) => namespace ?? []));
+  return [...namespaces].filter(isWord).toSorted();
+}
+
+/** Somebody may have stored any name by hand: a shell gets only what is one word. */
+function isWord(name: string): boolean {
+  return /^[\w.-]+$/.test(name);
 }
 
 async function list(cli: Cli, kind: Kind, namespace: string | undefined): Promise<readonly Metadata[]> {

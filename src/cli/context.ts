@@ -14,6 +14,8 @@ export interface CliContext extends CommandContext {
   proposeNames(partial: string): Promise<readonly string[]>;
   /** Labels of objects of the kind that the words so far name; for completion. */
   proposeLabels(partial: string): Promise<readonly string[]>;
+  /** Completions of a namespace. */
+  proposeNamespaces(): Promise<readonly string[]>;
 }
 
 /** For commands that have none. */

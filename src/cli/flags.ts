@@ -24,17 +24,23 @@ export interface DocumentFlags {
 /** `-f` of `get` and `delete`, which otherwise take words that name objects. */
 export const optionalFilenames = { ...filenames, optional: true } as const;
 
-/** `-n` of commands that ask the datastore. When it is absent, `defaultNamespaceOf()` says which namespace is meant. */
-export const namespace = {
+/** `-n` of `validate`, which asks no datastore, and so does not know the context's namespace. */
+export const namespaceUnasked = {
   kind: "parsed",
   parse: String,
-  brief: "namespace of what is namespaced (default: that of the context, else default)",
+  brief: "namespace of what is namespaced (default: default)",
   placeholder: "NAMESPACE",
   optional: true,
 } as const;
 
-/** `-n` of `validate`, which asks no datastore, and so does not know the context's namespace. */
-export const namespaceUnasked = { ...namespace, brief: "namespace of what is namespaced (default: default)" } as const;
+/** `-n` of commands that ask the datastore. When it is absent, `defaultNamespaceOf()` says which namespace is meant. */
+export const namespace = {
+  ...namespaceUnasked,
+  brief: "namespace of what is namespaced (default: that of the context, else default)",
+  proposeCompletions(this: CliContext) {
+    return this.proposeNamespaces();
+  },
+} as const;
 
 /** `-A` of `get`, which refuses it together with `-n`. */
 export const allNamespaces = { kind: "boolean", brief: "all namespaces", optional: true, withNegated: false } as const;

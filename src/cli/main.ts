@@ -50,7 +50,9 @@ export async function runCli(argv: readonly string[], io: CliIo, program = "netp
   }
   const { words: named, flags } = commandOf(words);
   command = named;
-  const context: CliContext = { ...base, cli: { io, options, program }, proposeNames: async () => [], proposeLabels: async () => [] };
+  const none = async (): Promise<readonly string[]> => [];
+  const proposals = { proposeNames: none, proposeLabels: none, proposeNamespaces: none };
+  const context: CliContext = { ...base, ...proposals, cli: { io, options, program } };
   await run(buildCli(program, flags), words, context);
   if (status !== undefined) return status;
   // Only help, and what the parser refused, end without a command that ran.
