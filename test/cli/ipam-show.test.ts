@@ -91,6 +91,15 @@ describe("ipam show", () => {
     expect(await world.done(["ipam", "show", "--ip=192.0.2.7"])).toContain("it lies in no pool\n");
   });
 
+  test("tells what it can of an address where a pool cannot be read, and names that", async () => {
+    await world.createPool("blue", "10.65.0.0/24");
+    await world.etcd.ctl(["put", "/netplug/v3/ippools/zzz", "x"]);
+    const stdout = '10.65.0.2 is not assigned\nit lies in pool "blue" (10.65.0.0/24)\nno block is claimed around it\n';
+    const stderr = expect.stringContaining("/netplug/v3/ippools/zzz");
+    expect(await world.ctl(["ipam", "show", "--ip=10.65.0.2"])).toEqual({ status: 1, stdout, stderr });
+    expect(await world.json("ipam", "show", "--ip=10.65.0.2")).toEqual({ ip: "10.65.0.2", inUse: false });
+  });
+
   test("tells that an address cools down", async () => {
     await world.createPool("blue", "10.65.0.0/24");
     await world.done(["ipam", "configure", "--ip-cooldown-seconds=600"]);

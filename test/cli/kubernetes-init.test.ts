@@ -31,10 +31,12 @@ describe("without definitions", () => {
       ["get", "ipamblocks"],
       ["ipam", "show"],
       ["ipam", "check"],
+      ["ipam", "show", "--ip=10.65.0.1"],
+      ["ipam", "show", "--ip=10.65.0.1", "-o", "json"],
       ["ipam", "configure", "--strict-affinity=true"],
     ]) {
-      const { status, stderr } = await world.ctl(argv);
-      expect([argv, status, stderr]).toEqual([argv, 1, expect.stringMatching(/^next: netplugctl init$/m)]);
+      const { status, stdout, stderr } = await world.ctl(argv);
+      expect([argv, status, stdout, stderr]).toEqual([argv, 1, "", expect.stringMatching(/^next: netplugctl init$/m)]);
     }
   });
 

@@ -2,7 +2,7 @@
 
 import type { IPPoolSpec } from "../../../api/ip-pool.ts";
 import type { Allocation } from "../../../api/ipam-block.ts";
-import type { Datastore } from "../../../datastore/datastore.ts";
+import type { Damage, Datastore } from "../../../datastore/datastore.ts";
 import { type AddressState, findOwner } from "../../../ipam/admin/owner.ts";
 import { cidrOfPool } from "../../../ipam/admin/pool-cidr.ts";
 import { describeEndpoints, findOwnEndpoint, findUsers } from "../../../ipam/admin/users.ts";
@@ -14,7 +14,7 @@ import { type Address, toAddressText } from "../../../lib/ip/address.ts";
 import { containsAddress, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
 import { EXIT } from "../../failure.ts";
-import { type Cli, say } from "../../io.ts";
+import { type Cli, note, say } from "../../io.ts";
 import { toReportText } from "../../output/data.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { withDamageNamed } from "./damaged-block.ts";
@@ -24,20 +24,24 @@ import { toTransactPorts } from "./transact-ports.ts";
 export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, output: ReportFormat | undefined): Promise<number> {
   const find = (): Promise<AddressState> => findOwner(toTransactPorts(cli, datastore), ip);
   const { allocation, block, coolsUntil } = await withDamageNamed(cli, datastore, ip, find);
+  // Read before anything is said: without the CRDs nothing is known of the address.
+  const unread = new Set<string>();
+  const place = await describePlace(datastore, ip, unread);
   const text = toAddressText(ip);
   if (output !== undefined) {
     cli.io.stdout.write(toReportText(output, { ip: text, ...toUse(allocation) }));
     return EXIT.done;
   }
   const cooling = coolsUntil === undefined ? "" : `; it was released and is cooling down until ${toTimeText(coolsUntil)}`;
+  const contradiction = await describeContradiction(datastore, ip, allocation);
   if (allocation === undefined) say(cli, `${text} is not assigned${cooling}`);
   else say(cli, `${text} is in use by ${describeAllocation(allocation)}`);
-  const contradiction = await describeContradiction(datastore, ip, allocation);
   if (contradiction !== undefined) say(cli, contradiction);
-  for (const line of await describePlace(datastore, ip)) say(cli, line);
+  for (const line of place) say(cli, line);
   if (block === undefined) say(cli, "no block is claimed around it");
   else say(cli, `block ${toPrefixText(block.cidr)} belongs to node ${quote(block.node)}`);
-  return EXIT.done;
+  for (const reason of unread) note(cli, reason);
+  return unread.size === 0 ? EXIT.done : EXIT.failed;
 }
 
 /** The part of a report that says who uses the address. */
@@ -57,9 +61,10 @@ async function describeContradiction(datastore: Datastore, ip: Address, allocati
   return endpoint?.hasAddress === false ? `but workloadendpoint ${quote(endpoint.name)} does not have it` : undefined;
 }
 
-/** What pools and reservations say of an address. */
-async function describePlace(datastore: Datastore, ip: Address): Promise<readonly string[]> {
-  const [pools, reservations] = await datastore.read([IP_POOLS, IP_RESERVATIONS]);
+/** What pools and reservations say of an address. @param unread gets why one of them cannot be read */
+async function describePlace(datastore: Datastore, ip: Address, unread: Set<string>): Promise<readonly string[]> {
+  const onDamage = ({ reason }: Damage): void => void unread.add(reason);
+  const [pools, reservations] = await datastore.read([IP_POOLS, IP_RESERVATIONS], { onDamage });
   const around = pools.flatMap(({ value }) => {
     const cidr = cidrOfPool(value);
     if (cidr === undefined || !containsAddress(cidr, ip)) return [];
