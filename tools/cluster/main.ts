@@ -18,7 +18,7 @@ import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
 import { repositoryRoot } from "../repository.ts";
 import { bold, dim, say, since, TaskFailure } from "../terminal.ts";
 import { keepRouted } from "./block-routes.ts";
-import { CLUSTER_POOLS, parseClusterOrder } from "./order.ts";
+import { CLUSTER_POOLS, parseClusterOrder, variablesFor } from "./order.ts";
 import type { ClusterStart } from "./order.ts";
 
 /** The task. */
@@ -60,7 +60,7 @@ async function playWithCluster(order: ClusterStart): Promise<number> {
   await using cluster = await startCluster({ nodes, network: networkOf(order) });
   if (network === "ptp") for (const node of cluster.nodes) cluster.route(cluster.podCidrsOf(node)[0], node);
   say(`${bold("cluster")} of ${nodes} node(s) at ${cluster.api.url}, network ${describeNetwork(order)} (${since(started)})`);
-  sayHowToUse(cluster.api.kubeconfigFile, variablesOf(order, cluster), [
+  sayHowToUse(cluster.api.kubeconfigFile, variablesFor(order, cluster.api.etcdEndpoint), [
     "kubectl get nodes -o wide",
     `kubectl create deployment web --image=${BUSYBOX_IMAGE} --replicas=3`,
     "kubectl get pods -o wide",
@@ -89,12 +89,6 @@ function describeNetwork({ network, datastore }: ClusterStart): string {
 
 function accessOf({ datastore }: ClusterStart, cluster: Cluster): Readonly<Record<string, string>> {
   return datastore === "etcdv3" ? etcdAccess(cluster) : kubernetesAccess(cluster);
-}
-
-/** What netplugctl needs in the environment besides KUBECONFIG. */
-function variablesOf({ network, datastore }: ClusterStart, { api }: Cluster): readonly string[] {
-  if (network === "ptp") return [];
-  return [datastore === "etcdv3" ? `ETCD_ENDPOINTS=${api.etcdEndpoint}` : "DATASTORE_TYPE=kubernetes"];
 }
 
 function sayHowToUse(kubeconfigFile: string, variables: readonly string[], commands: readonly string[]): void {

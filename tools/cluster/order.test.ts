@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseClusterOrder } from "./order.ts";
+import { parseClusterOrder, variablesFor } from "./order.ts";
 
 test("without arguments it is one node with netplug on the Kubernetes API", () => {
   const usual = { command: "start", nodes: 1, network: "netplug", datastore: "kubernetes" } as const;
@@ -20,4 +20,12 @@ test("what makes no sense is named", () => {
   expect(() => parseClusterOrder(["--network=vxlan"])).toThrow('--network: got "vxlan", want netplug or ptp');
   expect(() => parseClusterOrder(["--datastore=etcd"])).toThrow('--datastore: got "etcd", want kubernetes or etcdv3');
   expect(() => parseClusterOrder(["--node=1"])).toThrow('got "--node=1"');
+});
+
+test("the variables for a shell override those of another cluster", () => {
+  const start = { command: "start", nodes: 1, network: "netplug", datastore: "kubernetes" } as const;
+  const etcd = "http://192.0.2.1:2379";
+  expect(variablesFor(start, etcd)).toEqual(["DATASTORE_TYPE=kubernetes"]);
+  expect(variablesFor({ ...start, datastore: "etcdv3" }, etcd)).toEqual(["DATASTORE_TYPE=etcdv3", `ETCD_ENDPOINTS=${etcd}`]);
+  expect(variablesFor({ ...start, network: "ptp" }, etcd)).toEqual([]);
 });

@@ -53,6 +53,12 @@ export function parseClusterOrder(args: readonly string[]): ClusterOrder {
   return order;
 }
 
+/** What netplugctl needs in the environment besides KUBECONFIG; the type as well, because a shell may still have that of another cluster. */
+export function variablesFor({ network, datastore }: ClusterStart, etcdEndpoint: string): readonly string[] {
+  if (network === "ptp") return [];
+  return [`DATASTORE_TYPE=${datastore}`, ...(datastore === "etcdv3" ? [`ETCD_ENDPOINTS=${etcdEndpoint}`] : [])];
+}
+
 function parseNodes(value: string): number {
   if (/^\d{1,2}$/.test(value) && Number(value) >= 1 && Number(value) <= MAX_NODES) return Number(value);
   throw new TaskFailure(`cluster: --nodes: got "${value}", want 1..${MAX_NODES}`);
