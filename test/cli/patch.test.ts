@@ -59,6 +59,18 @@ describe("patch and label", () => {
     expect(await world.stored(key)).toMatchObject({ [key]: { spec: stored.spec } });
   });
 
+  test.each([[["label", "node", "n9", "rack=r1"]], [["patch", "node", "n9", "-p", "spec: {}"]]])(
+    "%j: of a node without an object it says who makes it",
+    async (argv) => {
+      await world.done(["init"]);
+      const { status, stderr } = await world.ctl(argv);
+      expect([status, stderr]).toEqual([
+        1,
+        'netplugctl: find node "n9": there is none; on etcd somebody has to create it\nnext: netplugctl create -f FILE\n',
+      ]);
+    },
+  );
+
   test("a patch of several objects at once is wrong usage, and changes none", async () => {
     await world.createPool("blue", "10.65.0.0/16");
     await world.createPool("red", "10.66.0.0/16");

@@ -62,6 +62,12 @@ export async function createResource(target: Target, resource: AnyResource): Pro
   }).then(({ created }) => created);
 }
 
+/** Beside etcd a node works without an object, so that a list of them proposes nothing. */
+function toNotFound(ref: ResourceRef, { type }: Datastore): CommandFailed {
+  if (ref.kind !== "Node" || type === "kubernetes") return new NotFound(ref);
+  return new CommandFailed(`find ${toTitle(ref)}: there is none; on etcd somebody has to create it`, { next: "create -f FILE" });
+}
+
 /**
  * Changes an object that exists; its identity stays. When somebody else was quicker, `change` is called again on the newer object, unless
  * what it gives names the `resourceVersion` that it is meant for.
@@ -76,7 +82,7 @@ export async function updateResource(
   const { datastore } = target;
   return withRetries(`change ${toTitle(ref)}`, async () => {
     const [information, stored] = await datastore.read([CLUSTER_INFORMATION, { type: "get", ref }]);
-    if (stored === undefined) throw new NotFound(ref);
+    if (stored === undefined) throw toNotFound(ref, datastore);
     const guards = guardsFor(ref.kind, information);
     const wanted = changed(stored.value, change);
     requireSameVersion(ref, stored, wanted);
