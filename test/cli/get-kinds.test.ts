@@ -57,15 +57,19 @@ describe("get of several kinds", () => {
   });
 });
 
-test("an endpoint that is named as its workload is proposed by its own name", async () => {
+test.each(["ae2844dc16dc2", "ae2844dc16dc"])("an endpoint that is named as its workload, %p, is proposed by its own name", async (word) => {
   await world.create(endpointYaml({ containerID: "ae2844dc16dc21e43d0c", node: "n1" }));
-  const { status, stderr } = await world.ctl(["get", "wep", "ae2844dc16dc2"]);
+  const { status, stderr } = await world.ctl(["get", "wep", word]);
   expect([status, stderr]).toEqual([
     1,
-    'netplugctl: find workloadendpoint "default/ae2844dc16dc2": there is none\n' +
+    `netplugctl: find workloadendpoint "default/${word}": there is none\n` +
       "next: netplugctl get workloadendpoints -n default n1-cni-ae2844dc16dc21e43d0c-eth0\n",
   ]);
-  expect((await world.ctl(["get", "wep", "other"])).stderr).toEndWith("next: netplugctl get workloadendpoints -A -o wide\n");
+});
+
+test.each(["other", "ae28"])("one that is named otherwise, %p, is to be looked for", async (word) => {
+  await world.create(endpointYaml({ containerID: "ae2844dc16dc21e43d0c", node: "n1" }));
+  expect((await world.ctl(["get", "wep", word])).stderr).toEndWith("next: netplugctl get workloadendpoints -A -o wide\n");
 });
 
 test.each(["ippools.netplug.io", "IPPool.netplug.io", "ipp.v3.netplug.io"])(

@@ -71,11 +71,17 @@ function proposeListing(info: KindInfo): string {
   return isWritable(info) ? toListing(info.kind) : `get ${info.plural}`;
 }
 
-/** The command for whoever names endpoints as the column `WORKLOAD` does. */
+/** Letters of a container's ID that its runtime shows. */
+const SHORT_ID = 12;
+
+/** The command for whoever names endpoints as the column `WORKLOAD` does, or the container's runtime. */
 async function proposeEndpoints(cli: Cli, datastore: Datastore, { info, names, namespace }: Asked): Promise<string | undefined> {
   if (info.kind !== "WorkloadEndpoint" || namespace === undefined) return undefined;
   const { resources } = await findResources(datastore, { info, names: [] }, { namespace }, cli);
-  const meant = resources.filter(({ spec }) => names.includes(toWorkloadName(spec as Specs["WorkloadEndpoint"])));
+  const meant = resources.filter((resource) => {
+    const spec = resource.spec as Specs["WorkloadEndpoint"];
+    return names.some((name) => name === toWorkloadName(spec) || (name.length >= SHORT_ID && spec.containerID?.startsWith(name) === true));
+  });
   return meant.length === 0 ? undefined : ["get", info.plural, "-n", namespace, ...meant.map(({ metadata }) => metadata.name)].join(" ");
 }
 
