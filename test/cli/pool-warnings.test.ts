@@ -118,3 +118,13 @@ test("a pool that holds addresses of nodes is warned of when it is made and by t
   await world.create(resourceYaml("IPReservation", "nodes", { reservedCIDRs: ["10.9.0.0/28"] }));
   expect(await world.json("ipam", "check")).toMatchObject({ warnings: [] });
 });
+
+test("addresses of a node that have another shape stop neither the check nor whoever makes a pool", async () => {
+  await world.done(["init"]);
+  const spec = { addresses: [null, "10.9.0.1", { address: 7 }, { address: "10.9.0.11" }], bgp: 3 };
+  const node = { apiVersion: "netplug.io/v3", kind: "Node", metadata: { name: "n1" }, spec };
+  await world.etcd.ctl(["put", "/netplug/v3/nodes/n1", JSON.stringify(node)]);
+  const made = await world.ctl(["apply", "-f", "-"], { stdin: poolYaml("x", "10.9.0.0/16") });
+  expect(made).toMatchObject({ status: 0, stderr: expect.stringContaining('it contains 10.9.0.11, an address of node "n1", which') });
+  expect(await world.json("ipam", "check")).toMatchObject({ warnings: [{ object: "x" }] });
+});

@@ -37,11 +37,14 @@ function describe(inside: readonly NodeAddress[]): string {
   return `it contains ${example}${more}, which a pod on another node may get; reserve such addresses by an IPReservation`;
 }
 
-/** With or without a prefix length; what is no address is left out. */
+/** With or without a prefix length; what is no address is left out. Written with etcdctl, they may have any shape. */
 function addressesOf({ metadata, spec }: Resource): readonly NodeAddress[] {
   const { addresses, bgp } = spec as NodeSpec;
-  const texts = [...(Array.isArray(addresses) ? addresses : []).map(({ address }) => address), bgp?.ipv4Address, bgp?.ipv6Address];
-  const found = texts.map((text) => tryParseAddress(String(text ?? "").replace(/\/.*$/, ""))).filter((address) => address !== undefined);
+  const listed: readonly ({ readonly address?: unknown } | null)[] = Array.isArray(addresses) ? addresses : [];
+  const texts: readonly unknown[] = [...listed.map((one) => one?.address), bgp?.ipv4Address, bgp?.ipv6Address];
+  const found = texts
+    .map((text) => (typeof text === "string" ? tryParseAddress(text.replace(/\/.*$/, "")) : undefined))
+    .filter((address) => address !== undefined);
   const distinct = new Map(found.map((address) => [toAddressText(address), address]));
   return [...distinct.values()].map((address) => ({ node: metadata.name, address }));
 }
