@@ -106,6 +106,14 @@ test.each<Race>([
     "ippools/blue",
     withSpec({ natOutgoing: true }),
   ],
+  [
+    [["delete", "node", "n1"]],
+    [["apply", "-f", "-"], resourceYaml("Node", "n1", { podCIDRs: ["10.1.0.0/24"] })],
+    "update",
+    "node/n1 created",
+    "nodes/n1",
+    withSpec({ podCIDRs: ["10.1.0.0/24"] }),
+  ],
   [[["delete", "ippool", "blue"]], [["replace", "-f", "-"], NAT], "update", 'find ippool "blue": there is none', "ippools/blue", undefined],
   [
     [["ipam", "configure", "--strict-affinity=true"]],

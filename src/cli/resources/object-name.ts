@@ -24,7 +24,8 @@ export function toListing(kind: Kind): string {
 
 /** The object that was named does not exist. */
 export class NotFound extends CommandFailed {
-  constructor(ref: ResourceRef) {
-    super(`find ${toTitle(ref)}: there is none`, { next: toListing(ref.kind) });
+  /** With `detail` and `next`, what is said besides, and the command to go on with. */
+  constructor(ref: ResourceRef, { detail, next }: { readonly detail?: string; readonly next?: string } = {}) {
+    super(`find ${toTitle(ref)}: there is none${detail === undefined ? "" : `; ${detail}`}`, { next: next ?? toListing(ref.kind) });
   }
 }

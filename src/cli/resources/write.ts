@@ -63,9 +63,9 @@ export async function createResource(target: Target, resource: AnyResource): Pro
 }
 
 /** Beside etcd a node works without an object, so that a list of them proposes nothing. */
-function toNotFound(ref: ResourceRef, { type }: Datastore): CommandFailed {
+function toNotFound(ref: ResourceRef, { type }: Datastore): NotFound {
   if (ref.kind !== "Node" || type === "kubernetes") return new NotFound(ref);
-  return new CommandFailed(`find ${toTitle(ref)}: there is none; on etcd somebody has to create it`, { next: "create -f FILE" });
+  return new NotFound(ref, { detail: "on etcd somebody has to create it", next: "create -f FILE" });
 }
 
 /**
