@@ -1,4 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { inFrontOf } from "../../src/datastore/in-front-of.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
 import { type AllocationOptions, allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { endpointName, endpointYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
@@ -98,6 +101,32 @@ describe("ipam show", () => {
     const stderr = expect.stringContaining("/netplug/v3/ippools/zzz");
     expect(await world.ctl(["ipam", "show", "--ip=10.65.0.2"])).toEqual({ status: 1, stdout, stderr });
     expect(await world.json("ipam", "show", "--ip=10.65.0.2")).toEqual({ ip: "10.65.0.2", inUse: false });
+  });
+
+  test("tells who has an address also where the owner's endpoint cannot be read, names that, and where there is none, says so", async () => {
+    await world.createPool("blue", "10.65.0.0/24");
+    await give("c1", "n1", { address: "10.65.0.8", owner: OWNER });
+    const name = `"default/${OWNER.endpoint}"`;
+    expect(await world.done(["ipam", "show", "--ip=10.65.0.8"])).toContain(`\nbut there is no workloadendpoint ${name}\n`);
+    await world.etcd.ctl(["put", `/netplug/v3/workloadendpoints/default/${OWNER.endpoint}`, "x"]);
+    const { status, stdout, stderr } = await world.ctl(["ipam", "show", "--ip=10.65.0.8"]);
+    expect([status, stdout]).toEqual([1, expect.stringMatching(/^10\.65\.0\.8 is in use by container "c1" .*\nit lies in pool "blue"/)]);
+    expect(stderr).toContain(`/workloadendpoints/default/${OWNER.endpoint}`);
+  });
+
+  test("tells what it can of an address where endpoints cannot be listed, and why they cannot", async () => {
+    await world.createPool("blue", "10.65.0.0/24");
+    const reason = "list pods is not permitted";
+    const read = (inner: Datastore): Datastore["read"] => {
+      return async (queries, options) => {
+        if (queries.some((query) => query.type === "list" && query.kind === "WorkloadEndpoint"))
+          throw new NetplugError("accessDenied", reason);
+        return await inner.read(queries, options);
+      };
+    };
+    const instead = (inner: Datastore): Datastore => inFrontOf(inner, { read: read(inner) });
+    const stdout = '10.65.0.2 is not assigned\nit lies in pool "blue" (10.65.0.0/24)\nno block is claimed around it\n';
+    expect(await world.ctl(["ipam", "show", "--ip=10.65.0.2"], { instead })).toEqual({ status: 1, stdout, stderr: `${reason}\n` });
   });
 
   test("tells that an address cools down", async () => {

@@ -21,18 +21,22 @@ export async function findUsers(datastore: Datastore, address: Address): Promise
   });
 }
 
+/** The endpoint that an address is allocated for. */
+interface OwnEndpoint {
+  readonly name: string;
+  readonly exists: boolean;
+  readonly hasAddress: boolean;
+}
+
 /** The endpoint that an address is allocated for, and whether it has the address; undefined for another main plugin's, which has none. */
-export async function findOwnEndpoint(
-  datastore: Datastore,
-  address: Address,
-  owner: AllocationOwner,
-): Promise<{ readonly name: string; readonly hasAddress: boolean } | undefined> {
+export async function findOwnEndpoint(datastore: Datastore, address: Address, owner: AllocationOwner): Promise<OwnEndpoint | undefined> {
   if (owner.endpoint === undefined) return undefined;
   const ref = { kind: "WorkloadEndpoint", namespace: owner.namespace ?? DEFAULT_NAMESPACE, name: owner.endpoint } as const;
   const [stored] = await datastore.read([{ type: "get", ref }]);
   const sources = [recordedAddresses, reportedAddresses, endingAddresses];
   const having = stored === undefined ? [] : sources.flatMap((addressesOf) => addressesOf(stored.value));
-  return { name: `${ref.namespace}/${ref.name}`, hasAddress: having.some((one) => equalAddresses(one, address)) };
+  const hasAddress = having.some((one) => equalAddresses(one, address));
+  return { name: `${ref.namespace}/${ref.name}`, exists: stored !== undefined, hasAddress };
 }
 
 /** One after the other, for messages. */

@@ -8,6 +8,7 @@ import { cidrOfPool } from "../../../ipam/admin/pool-cidr.ts";
 import { describeEndpoints, findOwnEndpoint, findUsers } from "../../../ipam/admin/users.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "../../../ipam/cluster.ts";
 import { describeAllocation } from "../../../ipam/owner-text.ts";
+import { NetplugError } from "../../../lib/errors.ts";
 import { toTimeText } from "../../../lib/time-text.ts";
 import { toReservedSet } from "../../../ipam/reservations.ts";
 import { type Address, toAddressText } from "../../../lib/ip/address.ts";
@@ -33,7 +34,12 @@ export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, o
     return EXIT.done;
   }
   const cooling = coolsUntil === undefined ? "" : `; it was released and is cooling down until ${toTimeText(coolsUntil)}`;
-  const contradiction = await describeContradiction(datastore, ip, allocation);
+  const contradiction = await describeContradiction(datastore, ip, allocation).catch((thrown: unknown) => {
+    // Who has the address is known: a damaged endpoint, or a right that is missing, does not hide it.
+    if (!(thrown instanceof NetplugError)) throw thrown;
+    unread.add(thrown.message);
+    return undefined;
+  });
   if (allocation === undefined) say(cli, `${text} is not assigned${cooling}`);
   else say(cli, `${text} is in use by ${describeAllocation(allocation)}`);
   if (contradiction !== undefined) say(cli, contradiction);
@@ -58,7 +64,9 @@ async function describeContradiction(datastore: Datastore, ip: Address, allocati
     return users.length === 0 ? undefined : `but it is used by ${describeEndpoints(users)}`;
   }
   const endpoint = await findOwnEndpoint(datastore, ip, allocation.owner);
-  return endpoint?.hasAddress === false ? `but workloadendpoint ${quote(endpoint.name)} does not have it` : undefined;
+  if (endpoint === undefined || endpoint.hasAddress) return undefined;
+  const title = `workloadendpoint ${quote(endpoint.name)}`;
+  return endpoint.exists ? `but ${title} does not have it` : `but there is no ${title}`;
 }
 
 /** What pools and reservations say of an address. @param unread gets why one of them cannot be read */
