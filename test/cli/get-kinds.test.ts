@@ -1,6 +1,9 @@
 /** `get` of objects of several kinds, and what kinds may be called. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { inFrontOf } from "../../src/datastore/in-front-of.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
 import { endpointYaml, poolYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
@@ -70,6 +73,21 @@ test.each(["ae2844dc16dc2", "ae2844dc16dc"])("an endpoint that is named as its w
 test.each(["other", "ae28"])("one that is named otherwise, %p, is to be looked for", async (word) => {
   await world.create(endpointYaml({ containerID: "ae2844dc16dc21e43d0c", node: "n1" }));
   expect((await world.ctl(["get", "wep", word])).stderr).toEndWith("next: netplugctl get workloadendpoints -A -o wide\n");
+});
+
+test("that endpoints cannot be listed to propose one hides neither that there is none nor where to look", async () => {
+  const instead = (inner: Datastore): Datastore =>
+    inFrontOf(inner, {
+      read: async (queries, options) => {
+        if (queries.some(({ type }) => type === "list")) throw new NetplugError("accessDenied", "list endpoints: not permitted");
+        return await inner.read(queries, options);
+      },
+    });
+  expect(await world.ctl(["get", "wep", "web-0"], { instead })).toEqual({
+    status: 1,
+    stdout: "",
+    stderr: 'netplugctl: find workloadendpoint "default/web-0": there is none\nnext: netplugctl get workloadendpoints -A -o wide\n',
+  });
 });
 
 test.each(["ippools.netplug.io", "IPPool.netplug.io", "ipp.v3.netplug.io"])(

@@ -3,6 +3,7 @@
 import { type KindInfo, KINDS, type Specs } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
+import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
@@ -77,7 +78,11 @@ const SHORT_ID = 12;
 /** The command for whoever names endpoints as the column `WORKLOAD` does, or the container's runtime. */
 async function proposeEndpoints(cli: Cli, datastore: Datastore, { info, names, namespace }: Asked): Promise<string | undefined> {
   if (info.kind !== "WorkloadEndpoint" || namespace === undefined) return undefined;
-  const { resources } = await findResources(datastore, { info, names: [] }, { namespace }, cli);
+  // Whoever may read one endpoint need not be allowed to list them.
+  const { resources } = await findResources(datastore, { info, names: [] }, { namespace }, cli).catch((thrown: unknown) => {
+    if (!(thrown instanceof NetplugError)) throw thrown;
+    return { resources: [] };
+  });
   const meant = resources.filter((resource) => {
     const spec = resource.spec as Specs["WorkloadEndpoint"];
     return names.some((name) => name === toWorkloadName(spec) || (name.length >= SHORT_ID && spec.containerID?.startsWith(name) === true));
