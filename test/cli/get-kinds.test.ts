@@ -75,6 +75,17 @@ test.each(["other", "ae28"])("one that is named otherwise, %p, is to be looked f
   expect((await world.ctl(["get", "wep", word])).stderr).toEndWith("next: netplugctl get workloadendpoints -A -o wide\n");
 });
 
+test("an endpoint whose container ID is no text stops neither a list of them nor a proposal", async () => {
+  await world.create(ENDPOINT);
+  const metadata = { name: "w", namespace: "default" };
+  const other = { apiVersion: "netplug.io/v3", kind: "WorkloadEndpoint", metadata, spec: { node: "n2", containerID: 5 } };
+  await world.etcd.ctl(["put", "/netplug/v3/workloadendpoints/default/w", JSON.stringify(other)]);
+  expect(await world.done(["get", "wep", "-A"])).toMatch(/\bn2\b/);
+  expect((await world.ctl(["get", "wep", "ae2844dc16dc"])).stderr).toStartWith(
+    'netplugctl: find workloadendpoint "default/ae2844dc16dc": there is none\n',
+  );
+});
+
 test("that endpoints cannot be listed to propose one hides neither that there is none nor where to look", async () => {
   const instead = (inner: Datastore): Datastore =>
     inFrontOf(inner, {

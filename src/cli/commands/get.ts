@@ -85,9 +85,13 @@ async function proposeEndpoints(cli: Cli, datastore: Datastore, { info, names, n
   });
   const meant = resources.filter((resource) => {
     const spec = resource.spec as Specs["WorkloadEndpoint"];
-    return names.some((name) => name === toWorkloadName(spec) || (name.length >= SHORT_ID && spec.containerID?.startsWith(name) === true));
+    return names.some((name) => name === toWorkloadName(spec) || (name.length >= SHORT_ID && isBeginning(name, spec.containerID)));
   });
   return meant.length === 0 ? undefined : ["get", info.plural, "-n", namespace, ...meant.map(({ metadata }) => metadata.name)].join(" ");
+}
+
+function isBeginning(word: string, id: unknown): boolean {
+  return typeof id === "string" && id.startsWith(word);
 }
 
 async function askedByWords(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Asked[]> {

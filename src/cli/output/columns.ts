@@ -90,9 +90,10 @@ const COLUMNS: { readonly [K in keyof Specs]: readonly ColumnOf<Specs[K]>[] } & 
   ],
 };
 
-/** What people call an endpoint. */
-export function toWorkloadName({ pod, containerID = "" }: Specs["WorkloadEndpoint"]): string {
-  return pod ?? containerID.slice(0, 13);
+/** What people call an endpoint. Written with etcdctl, its parts may have any shape. */
+export function toWorkloadName({ pod, containerID }: { readonly pod?: unknown; readonly containerID?: unknown }): string {
+  if (typeof pod === "string") return pod;
+  return typeof containerID === "string" ? containerID.slice(0, 13) : "";
 }
 
 /** Which columns are shown besides those that a kind always has. */
