@@ -119,8 +119,8 @@ describe("unknown fields", () => {
   test.each([
     [{ ...(pool({ cidr: "10.0.0.0/16" }) as object), disabled: true }, "disabled", "spec"],
     [{ ...(pool({ cidr: "10.0.0.0/16" }) as object), labels: {} }, "labels", "metadata"],
-  ])("%j: %p belongs into %p", (input, field, part) => {
-    expect(problemsOf(input)).toEqual([`${field}: unknown field "${field}": it belongs into ${part}`]);
+  ])("%j: %p belongs in %p", (input, field, part) => {
+    expect(problemsOf(input)).toEqual([`${field}: unknown field "${field}": it belongs in ${part}`]);
   });
 
   test("are all told, together with everything else", () => {

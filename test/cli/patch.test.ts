@@ -29,7 +29,7 @@ describe("patch and label", () => {
     ['{"spec":{"cidr":"10.66.0.0/16"}}', 1, 'spec.cidr: got "10.66.0.0/16", want "10.65.0.0/16": it cannot be changed'],
     ['{"spec":{"blockSize":27}}', 1, "spec.blockSize: got 27, want 26: it cannot be changed"],
     ['{"spec":{"nope":1}}', 1, 'unknown field "nope"'],
-    ['{"disabled":true}', 1, 'disabled: unknown field "disabled": it belongs into spec\n'],
+    ['{"disabled":true}', 1, 'disabled: unknown field "disabled": it belongs in spec\n'],
     ['{"spec":{"disable":null}}', 1, 'spec.disable: unknown field "disable": the nearest known one is "disabled"'],
     ["{spec:{disabled:true}}", 1, 'unknown field "disabled:true": the nearest known one is "disabled"'],
     ['{"metadata":{"name":"red"}}', 1, 'metadata.name: got "red", want "blue"'],

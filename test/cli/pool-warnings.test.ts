@@ -106,7 +106,7 @@ test("a pool that holds addresses of nodes is warned of when it is made and by t
     resourceYaml("Node", "n2", { bgp: { ipv4Address: "10.9.0.12/24" } }),
   );
   const detail =
-    'it contains 10.9.0.11, an address of node "n1", and 1 more of nodes, which a pod on another node may get; reserve such addresses by an IPReservation';
+    'it contains 10.9.0.11, an address of node "n1" and 1 more, which no other node keeps from pods; reserve such addresses by an IPReservation';
   const made = await world.ctl(["apply", "-f", "-"], {
     stdin: [poolYaml("x", "10.9.0.0/16"), poolYaml("y", "10.8.0.0/16")].join("\n---\n"),
   });

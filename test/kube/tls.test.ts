@@ -56,7 +56,7 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
     const error = await failureOf(ask(client), KubeError);
     expect(error).toMatchObject({ code: 108, reason: "untrusted" });
     expect(error.message).toStartWith(`get nodes "n": ${server.url}: TLS handshake: `);
-    expect(error.details).toStartWith("no authority that we trust has signed its certificate; its own belongs into ");
+    expect(error.details).toStartWith("no authority that we trust has signed its certificate; its own belongs in ");
     expect(error.details).toMatch(/ certificate-authority "[^"]*\/other\.crt" of cluster "[^"]*" in kubeconfig "[^"]*"$/);
     expect(server.seen).toEqual([]);
   });

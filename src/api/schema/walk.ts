@@ -40,10 +40,10 @@ function unknownField(path: readonly PathStep[], key: string, entries: Entries):
   const meant = closestName(key, known);
   const hint = meant === undefined ? "no field is wanted here" : `the nearest known one is "${meant}"; known are ${known.join(", ")}`;
   const parent = path.length === 1 ? parentOf(key, entries) : undefined;
-  return { path: toPathText(path), message: `unknown field ${quote(key)}: ${parent === undefined ? hint : `it belongs into ${parent}`}` };
+  return { path: toPathText(path), message: `unknown field ${quote(key)}: ${parent === undefined ? hint : `it belongs in ${parent}`}` };
 }
 
-/** The part of an object that a field beside the parts belongs into, as in a patch that leaves out `spec`. */
+/** The part of an object that a field beside the parts belongs in, as in a patch that leaves out `spec`. */
 function parentOf(key: string, entries: Entries): string | undefined {
   return Object.keys(entries).find((name) => {
     const part = entries[name];

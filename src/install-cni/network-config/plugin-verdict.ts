@@ -85,7 +85,7 @@ function entriesOf(config: string): readonly OwnEntry[] {
       name,
       // Of several, the runtime takes one that it knows.
       ...(cniVersions === undefined && { cniVersion }),
-      // Nothing of this belongs into the host's log.
+      // Nothing of this belongs in the host's log.
       ...(String(entry["log_file_path"]).startsWith("/") && { log_file_path: "/dev/null" }),
     };
     return [{ plugin, entry: asked }];

@@ -33,8 +33,8 @@ export function poolsOverNodes(
 function describe(inside: readonly NodeAddress[]): string {
   const [first] = inside;
   const example = `${first === undefined ? "" : toAddressText(first.address)}, an address of node ${quote(first?.node ?? "")}`;
-  const more = inside.length === 1 ? "" : `, and ${inside.length - 1} more of nodes`;
-  return `it contains ${example}${more}, which a pod on another node may get; reserve such addresses by an IPReservation`;
+  const more = inside.length === 1 ? "" : ` and ${inside.length - 1} more`;
+  return `it contains ${example}${more}, which no other node keeps from pods; reserve such addresses by an IPReservation`;
 }
 
 /** With or without a prefix length; what is no address is left out. Written with etcdctl, they may have any shape. */

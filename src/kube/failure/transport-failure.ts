@@ -70,6 +70,6 @@ export function toBrokenFailure(thrown: unknown, { request, server, authorities,
 }
 
 function notSigned(authorities: string | undefined): string {
-  const where = authorities === undefined ? "is what certificate-authority must name" : `belongs into ${authorities}`;
+  const where = authorities === undefined ? "is what certificate-authority must name" : `belongs in ${authorities}`;
   return `no authority that we trust has signed its certificate; its own ${where}`;
 }
