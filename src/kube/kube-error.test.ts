@@ -4,8 +4,9 @@ import { KubeError } from "./kube-error.ts";
 describe("what several tries end with", () => {
   const busy = new KubeError("throttled", "later", { status: 429 });
   const unknown = new KubeError("serverFault", "timed out", { status: 500, isOutcomeUnknown: true });
+  const denied = { verb: "patch", resource: "pods/status", namespace: "d" };
   const cause = new RangeError("x");
-  const last = new KubeError("forbidden", "not permitted", { status: 403, cause, details: "the server's words" });
+  const last = new KubeError("forbidden", "not permitted", { status: 403, denied, cause, details: "the server's words" });
 
   test("is the last failure with all that it says", () => {
     expect(last.after([])).toBe(last);
@@ -13,10 +14,12 @@ describe("what several tries end with", () => {
       reason: "forbidden",
       message: "not permitted",
       status: 403,
+      denied,
       cause,
       details: "the server's words",
       isOutcomeUnknown: false,
     });
+    expect(busy.after([unknown]).denied).toBeUndefined();
   });
 
   test.each([

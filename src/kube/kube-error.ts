@@ -7,7 +7,7 @@ import { NetplugError } from "../lib/errors.ts";
 const KINDS = {
   /** 401: credentials are missing, wrong or too old. */
   unauthorized: "accessDenied",
-  /** 403: no role permits it, or admission forbids it. */
+  /** 403: see {@link KubeError.denied}. */
   forbidden: "accessDenied",
   /** 404: the object is not there, or the namespace in which it should be created. */
   notFound: "internal",
@@ -22,7 +22,7 @@ const KINDS = {
   /** 410: the revision or the page asked for is too old. */
   expired: "tryAgainLater",
   /**
-   * 422 of a write; of a JSON patch also a test that does not hold, or a path that is not there.
+   * 422 of a write: see {@link KubeError.causes}; of a JSON patch without causes, a test that does not hold or a path that is not there.
    */
   invalid: "internal",
   /** Other refusals of the content of a write. */
@@ -44,6 +44,21 @@ const KINDS = {
 /** What callers decide by; the text of the server is for people. */
 export type KubeReason = keyof typeof KINDS;
 
+/** One field that the API server does not accept. */
+export interface StatusCause {
+  /** `spec.cidr`; "" when the whole object is meant. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** What a role must permit. */
+export interface DeniedAction {
+  readonly verb: string;
+  /** As {@link toResourceText} writes it. */
+  readonly resource: string;
+  readonly namespace: string | undefined;
+}
+
 /** What an answer said besides its reason. */
 export interface KubeErrorOptions {
   /** HTTP status; 0 without an answer. */
@@ -52,6 +67,8 @@ export interface KubeErrorOptions {
   readonly isOutcomeUnknown?: boolean;
   /** How long the server asks to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
+  readonly causes?: readonly StatusCause[];
+  readonly denied?: DeniedAction;
   readonly details?: string | undefined;
   readonly cause?: unknown;
 }
@@ -66,6 +83,8 @@ export class KubeError extends NetplugError {
   readonly status: number;
   readonly isOutcomeUnknown: boolean;
   readonly retryAfterMs: number | undefined;
+  readonly causes: readonly StatusCause[];
+  readonly denied: DeniedAction | undefined;
 
   constructor(reason: KubeReason, message: string, options: KubeErrorOptions = {}) {
     super(KINDS[reason], message, {
@@ -76,16 +95,19 @@ export class KubeError extends NetplugError {
     this.status = options.status ?? 0;
     this.isOutcomeUnknown = options.isOutcomeUnknown ?? false;
     this.retryAfterMs = options.retryAfterMs;
+    this.causes = options.causes ?? [];
+    this.denied = options.denied;
   }
 
   /** The failure of a request that was tried several times: an earlier try may have been carried out, and may say more than the last. */
   after(earlier: readonly KubeError[]): KubeError {
     const before = earlier.at(-1);
     if (before === undefined) return this;
-    const { status, retryAfterMs, cause } = this;
+    const { status, retryAfterMs, causes, cause, denied } = this;
     const isOutcomeUnknown = this.isOutcomeUnknown || earlier.some((failure) => failure.isOutcomeUnknown);
     const details = this.details ?? (before.message === this.message ? undefined : `before that: ${before.message}`);
-    return new KubeError(this.reason, this.message, { status, isOutcomeUnknown, retryAfterMs, details, cause });
+    const optional = denied === undefined ? {} : { denied };
+    return new KubeError(this.reason, this.message, { status, isOutcomeUnknown, retryAfterMs, causes, details, cause, ...optional });
   }
 }
 

@@ -22,6 +22,7 @@ describe("a refusal", () => {
       reason: "forbidden",
       message: "patch pods/status is not permitted; role netplug-cni",
       details: message,
+      denied: { verb: "patch", resource: "pods/status", namespace: "d" },
     });
   });
 
@@ -30,6 +31,7 @@ describe("a refusal", () => {
       'ippools.netplug.io "web" is forbidden: User "u" cannot get resource "ippools" in API group "netplug.io" at the cluster scope';
     expect(failure("get", 403, { message }, undefined, POOLS)).toMatchObject({
       message: "get ippools.netplug.io is not permitted; role netplug-cni",
+      denied: { verb: "get", resource: "ippools.netplug.io", namespace: undefined },
     });
   });
 
@@ -37,8 +39,9 @@ describe("a refusal", () => {
     const message = 'ippools.netplug.io "web" is forbidden: ';
     expect(failure("patch", 403, { reason: "Forbidden", message }, undefined, POOLS)).toMatchObject({
       message: "create ippools.netplug.io is not permitted; role netplug-cni",
+      denied: { verb: "create", resource: "ippools.netplug.io", namespace: undefined },
     });
-    expect(failure("delete", 403, { reason: "Forbidden", message }, undefined, POOLS).message).toContain(": refused: ");
+    expect(failure("delete", 403, { reason: "Forbidden", message }, undefined, POOLS).denied).toBeUndefined();
   });
 
   test("of a read is one of permissions, in whatever words", () => {
@@ -52,6 +55,7 @@ describe("a refusal", () => {
   test("for another reason says that reason", () => {
     expect(failure("create", 403, { message: 'pods "web" is forbidden: exceeded quota: q' })).toMatchObject({
       code: 108,
+      denied: undefined,
       message: 'create pods "d/web": refused: pods "web" is forbidden: exceeded quota: q',
     });
   });
@@ -156,6 +160,10 @@ test("422 lists what is not valid", () => {
   expect(failure("update", 422, { reason: "Invalid", message: "all of it", details: { causes } }, undefined, POOLS)).toMatchObject({
     reason: "invalid",
     message: 'update ippools.netplug.io "web": not valid: spec.blockSize: Invalid value: 33: too long; cidr must not change',
+    causes: [
+      { field: "spec.blockSize", message: "Invalid value: 33: too long" },
+      { field: "", message: "cidr must not change" },
+    ],
   });
 });
 

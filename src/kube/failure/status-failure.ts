@@ -1,6 +1,6 @@
 /** What the API server answers when it refuses or fails: an HTTP status and, usually, an object of kind Status. */
 
-import type { KubeReason, KubeErrorOptions } from "../kube-error.ts";
+import type { DeniedAction, KubeReason, KubeErrorOptions } from "../kube-error.ts";
 import { KubeError } from "../kube-error.ts";
 import { toPlainText } from "./plain-text.ts";
 import type { KubeRequest, Verb } from "../request.ts";
@@ -26,6 +26,7 @@ export function toAnswerFailure(request: KubeRequest, answer: FailedAnswer, cont
     status: answer.status,
     isOutcomeUnknown: reason === "serverFault" && !isSurelyNotDone(answer) && !isRead(request),
     retryAfterMs: isCacheFilled(answer, status) ? toRetryAfterMs(answer, status) : undefined,
+    causes: status?.causes ?? [],
   };
   return describe(request, reason, status ?? toStatus(answer), context, options);
 }
@@ -69,26 +70,19 @@ function toAnswerText(action: string, { reason }: Status, text: string, { status
   return `${action}: the API server answers ${[status, reason].join(" ").trim()}: ${text}`;
 }
 
-/** What a role must permit. */
-interface DeniedAction {
-  readonly verb: string;
-  /** As {@link toResourceText} writes it. */
-  readonly resource: string;
-}
-
 /** Not only roles forbid: quotas, pod security and other admission do too, and only the server's words tell them apart. */
 function toForbidden(request: KubeRequest, text: string, { role }: FailureContext, options: KubeErrorOptions): KubeError {
   const denied = parseDenied(text) ?? deniedCreate(request, text) ?? deniedRead(request);
   if (denied === undefined) return new KubeError("forbidden", `${toActionText(request)}: refused: ${text}`, options);
   const message = `${denied.verb} ${denied.resource} is not permitted${role === undefined ? "" : `; role ${role}`}`;
-  return new KubeError("forbidden", message, { ...options, details: text });
+  return new KubeError("forbidden", message, { ...options, denied, details: text });
 }
 
 function parseDenied(text: string): DeniedAction | undefined {
-  const match = /cannot (\w+) resource "([^"]+)" in API group "([^"]*)"/.exec(text);
-  const [, verb, resource, group] = match ?? [];
+  const match = /cannot (\w+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?/.exec(text);
+  const [, verb, resource, group, namespace] = match ?? [];
   if (verb === undefined || resource === undefined) return undefined;
-  return { verb, resource: group === undefined || group === "" ? resource : `${resource}.${group}` };
+  return { verb, resource: group === undefined || group === "" ? resource : `${resource}.${group}`, namespace };
 }
 
 /**
@@ -96,16 +90,16 @@ function parseDenied(text: string): DeniedAction | undefined {
  *
  * @see k8s.io/apiserver 0.31 endpoints/handlers/update.go, withAuthorization
  */
-function deniedCreate({ verb, type }: KubeRequest, text: string): DeniedAction | undefined {
+function deniedCreate({ verb, type, target }: KubeRequest, text: string): DeniedAction | undefined {
   if (verb !== "patch" || type === undefined || !text.endsWith(" is forbidden:")) return undefined;
-  return { verb: "create", resource: toResourceText(type) };
+  return { verb: "create", resource: toResourceText(type), namespace: target.namespace };
 }
 
 /** Admission does not check reads, so a permission is missing, even if a proxy in front of the server refused in its own words. */
 function deniedRead(request: KubeRequest): DeniedAction | undefined {
   const { verb, type, target } = request;
   if (type === undefined || !isRead(request)) return undefined;
-  return { verb, resource: toResourceText(type, target.subresource) };
+  return { verb, resource: toResourceText(type, target.subresource), namespace: target.namespace };
 }
 
 /** What an API server answers for a path that it does not know. @see Go, net/http, NotFound */

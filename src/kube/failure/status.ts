@@ -1,13 +1,7 @@
 /** What an answer says about its failure: the object of kind Status in it, and Retry-After. */
 
 import { isJsonObject, tryParseJson } from "../../lib/json.ts";
-
-/** One field that the API server does not accept. */
-interface StatusCause {
-  /** `spec.cidr`; "" when the whole object is meant. */
-  readonly field: string;
-  readonly message: string;
-}
+import type { StatusCause } from "../kube-error.ts";
 
 /** The parts of a Status that are used here. @see k8s.io/apimachinery meta/v1, type Status */
 export interface Status {
