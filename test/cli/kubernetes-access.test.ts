@@ -53,7 +53,7 @@ describe("access by", () => {
     const env = { ...TYPE, KUBECONFIG: twoContexts() };
     expect(await ask(["--context", "first"], { env })).toEqual(FOUND);
     expect(await world.ctl(["get", "tiers", "-o", "name", "--context=first"], { env })).toEqual(FOUND);
-    const files = ["/nonexistent", other.api.kubeconfigFile, env.KUBECONFIG].join(":");
+    const files = ["/nonexistent/kubeconfig", other.api.kubeconfigFile, env.KUBECONFIG].join(":");
     expect(await ask(["--context", "first"], { env: { ...TYPE, KUBECONFIG: files } })).toEqual(FOUND);
     expect(await ask([], { env })).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining("next: netplugctl init") });
     expect(await ask(["--context", "third"], { env })).toMatchObject({
