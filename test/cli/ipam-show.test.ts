@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { inFrontOf } from "../../src/datastore/in-front-of.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
-import { type AllocationOptions, allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
+import { containerAddressesIn } from "../support/cli/container-addresses.ts";
 import { endpointName, endpointYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { NETWORK } from "../support/ipam/ipam.ts";
@@ -11,12 +11,7 @@ const world = shareEtcdCliWorld();
 
 beforeEach(() => world.reset());
 
-/** Gives one address to a container. @returns it */
-const give = (containerID: string, node: string, options?: AllocationOptions): Promise<string> =>
-  allocateFor(world.datastore, containerID, node, options);
-
-/** Releases it. */
-const take = async (containerID: string, node: string): Promise<void> => void (await releaseOf(world.datastore, containerID, node));
+const { give, take } = containerAddressesIn(world);
 
 /** What a block says of a container's endpoint. */
 const OWNER = { endpoint: endpointName({ containerID: "c1", node: "n1" }) };

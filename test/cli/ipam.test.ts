@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { prefixOf, toPrefixText } from "../../src/lib/ip/prefix.ts";
-import { type AllocationOptions, allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
+import { containerAddressesIn } from "../support/cli/container-addresses.ts";
 import { endpointName, endpointYaml, poolYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
@@ -9,12 +9,7 @@ const world = shareEtcdCliWorld();
 
 beforeEach(() => world.reset());
 
-/** Gives one address to a container. @returns it */
-const give = (containerID: string, node: string, options?: AllocationOptions): Promise<string> =>
-  allocateFor(world.datastore, containerID, node, options);
-
-/** Releases it. */
-const take = async (containerID: string, node: string): Promise<void> => void (await releaseOf(world.datastore, containerID, node));
+const { give, take } = containerAddressesIn(world);
 
 /** What a block says of a container's endpoint. */
 const OWNER = { endpoint: endpointName({ containerID: "c1", node: "n1" }) };

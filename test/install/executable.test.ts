@@ -1,24 +1,19 @@
 /** `dist/netplug install-cni` as a process of its own. */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cniPluginsFolder } from "../support/programs/cni.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { testSeed } from "../support/seed.ts";
 import { seededRandom } from "../support/seeded-random.ts";
+import { makeInstallerFolders } from "./support/installer-folders.ts";
 import { end, EXECUTABLE, type LogLine, run, start } from "./support/installer-process.ts";
 
 let folder: string;
 let bin: string;
 let conf: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "npgt-install-"));
-  [bin, conf] = [join(folder, "bin"), join(folder, "net.d")];
-  mkdirSync(bin);
-  mkdirSync(conf);
-});
+beforeEach(() => void ({ folder, bin, conf } = makeInstallerFolders()));
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Runs its arguments where the folder is read-only. */

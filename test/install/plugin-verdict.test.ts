@@ -1,20 +1,15 @@
 /** What `install-cni` lets the plugin say of a network config, before it is put in place. */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeInstallerFolders } from "./support/installer-folders.ts";
 import { run } from "./support/installer-process.ts";
 
 let folder: string;
 let bin: string;
 let conf: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "npgt-install-"));
-  [bin, conf] = [join(folder, "bin"), join(folder, "net.d")];
-  mkdirSync(bin);
-  mkdirSync(conf);
-});
+beforeEach(() => void ({ folder, bin, conf } = makeInstallerFolders()));
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const places = (): readonly string[] => ["--bin-dir", bin, "--conf-dir", conf];

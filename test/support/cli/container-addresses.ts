@@ -36,3 +36,19 @@ export async function releaseOf(datastore: Datastore, containerID: string, node:
   const released = await releaseAttachment(systemPorts(datastore), idOf(containerID), node);
   return released.map(({ address }) => toAddressText(address));
 }
+
+/** How a test gives its containers addresses and takes them away. */
+export interface ContainerAddresses {
+  /** Gives one address to a container. @returns it */
+  give(containerID: string, node: string, options?: AllocationOptions): Promise<string>;
+  /** Releases all that a container has. */
+  take(containerID: string, node: string): Promise<void>;
+}
+
+/** @param world whose datastore at that moment is meant */
+export function containerAddressesIn(world: { readonly datastore: Datastore }): ContainerAddresses {
+  return {
+    give: (containerID, node, options) => allocateFor(world.datastore, containerID, node, options),
+    take: async (containerID, node) => void (await releaseOf(world.datastore, containerID, node)),
+  };
+}
