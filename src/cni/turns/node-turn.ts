@@ -21,7 +21,7 @@ interface NodeCall {
 }
 
 /** @returns as `TurnPorts.takeTurn` says */
-export async function takeNodeTurn(call: NodeCall, { stallMs, maxMs, request }: TurnWait): Promise<NodeTurn | "served" | undefined> {
+export async function takeNodeTurn(call: NodeCall, { stallMs, maxMs, request }: TurnWait): Promise<NodeTurn | undefined> {
   const { host, config } = call;
   const codec = request === undefined ? undefined : await import("./request-text.ts");
   const requestText = (): string | undefined => {
@@ -29,7 +29,7 @@ export async function takeNodeTurn(call: NodeCall, { stallMs, maxMs, request }: 
     return wanted === undefined ? undefined : codec?.toRequestText(wanted, call.datastoreKey());
   };
   const turn = await host.takeTurn(config.ipamLockFile, { stallMs, maxMs, request: requestText });
-  if (turn === undefined || turn === "served") return turn;
+  if (turn === undefined || turn === "served") return undefined;
   using held = new DisposableStack();
   held.use(turn);
   const queue = turn.queue === undefined ? undefined : held.use(await call.openQueue(turn.queue));

@@ -44,9 +44,9 @@ export interface TurnPorts {
    * Waits for the turn of this process among those of the node, so that they do not all change one block at once. It only saves retries:
    * without it, nothing goes wrong.
    *
-   * @returns `served` when another process has served our request; undefined when the time is over
+   * @returns undefined when the time is over, or another process has served our request
    */
-  readonly takeTurn?: (wait: TurnWait) => Promise<NodeTurn | "served" | undefined>;
+  readonly takeTurn?: (wait: TurnWait) => Promise<NodeTurn | undefined>;
 }
 
 /** How a wait ended. */
@@ -63,15 +63,15 @@ const STALL_MS = 10_000;
 export async function waitForTurn({ takeTurn, deadline, clock }: TurnPorts, request: TurnWait["request"]): Promise<Waited> {
   if (takeTurn === undefined) return { turn: undefined, waitedMs: 0 };
   const since = clock.monotonic();
-  let turn: NodeTurn | "served" | undefined;
+  let turn: NodeTurn | undefined;
   try {
     turn = await takeTurn({ stallMs: 0, maxMs: 0 });
-    if (turn !== undefined && turn !== "served") return { turn, waitedMs: 0 };
+    if (turn !== undefined) return { turn, waitedMs: 0 };
     // Half of the remaining time stays for the commit, which may succeed without the lock.
     const maxMs = deadline.remainingMs() / 2;
     turn = await takeTurn({ stallMs: Math.min(STALL_MS, maxMs), maxMs, request });
   } catch {
     // A lock that cannot be created: compare-and-swap alone prevents wrong writes.
   }
-  return { turn: turn === "served" ? undefined : turn, waitedMs: clock.monotonic() - since };
+  return { turn, waitedMs: clock.monotonic() - since };
 }

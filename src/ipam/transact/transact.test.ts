@@ -196,14 +196,12 @@ describe("others in the queue", () => {
   ])("are told once that they have what they want, %s", async (_, plan, events) => expect(await play(plan)).toEqual([...events]));
 
   /** A call to which others give what it asks for; facts were read before. @returns what was asked for, and read again */
-  async function beServed(
-    turns: readonly (NodeTurn | "served" | undefined)[],
-  ): Promise<{ readonly asked: number; readonly read: readonly string[] }> {
+  async function beServed(turns: readonly (NodeTurn | undefined)[]): Promise<{ readonly asked: number; readonly read: readonly string[] }> {
     const clock = fakeClock();
     const read: string[] = [];
     let asked = 0;
     const coming = turns.values();
-    const takeTurn = async ({ stallMs, request }: TurnWait): Promise<NodeTurn | "served" | undefined> => {
+    const takeTurn = async ({ stallMs, request }: TurnWait): Promise<NodeTurn | undefined> => {
       if (stallMs > 0 && request?.() !== undefined) await clock.advance(20);
       return coming.next().value;
     };
@@ -220,7 +218,7 @@ describe("others in the queue", () => {
 
   test("are asked only by who must wait; who has got it looks at the blocks again, without a turn", async () => {
     expect(await beServed([ownTurn(false)])).toEqual({ asked: 0, read: [] });
-    expect(await beServed([undefined, "served"])).toEqual({ asked: 1, read: ["blocks-of-node"] });
+    expect(await beServed([undefined, undefined])).toEqual({ asked: 1, read: ["blocks-of-node"] });
   });
 
   test("may have served a request of an ADD that was killed: who reads before its turn looks again", async () =>
@@ -378,8 +376,14 @@ test("who got its addresses from another's commit leaves what that one left for 
   const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
   const datastore = scriptedDatastore({ commit });
   const savePrefetch = (queries: readonly Query[]): void => void left.push(queries);
-  const takeTurn = async ({ stallMs }: TurnWait): Promise<"served" | undefined> => (stallMs === 0 ? undefined : "served");
-  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn, savePrefetch };
+  const ports = {
+    datastore,
+    clock,
+    random: () => 0,
+    deadline: startDeadline(clock, 10_000),
+    takeTurn: async () => undefined,
+    savePrefetch,
+  };
   await transact(ports, [IP_POOLS], () => ({ writes: [SOME_WRITE], result: undefined }));
   expect(left).toEqual([]);
 });

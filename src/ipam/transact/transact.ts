@@ -104,17 +104,18 @@ export async function transact<T>(
   options: TransactOptions<T> = {},
 ): Promise<T> {
   const waited = await waitForTurn(ports, options.queueRequest);
-  using turns = new DisposableStack();
-  turns.use(waited.turn);
-  // Without a turn, a process serves no other and saves no prefetch: whoever has the turn knows better what the next request needs.
-  if (waited.turn === undefined && ports.takeTurn !== undefined) turns.dispose();
+  // Disposed of when our turn is over. From then on, as without one, we serve no others and save no prefetch: whoever has the turn knows better
+  // what the next request needs.
+  using turn = new DisposableStack();
+  turn.use(waited.turn);
+  if (waited.turn === undefined && ports.takeTurn !== undefined) turn.dispose();
   let reading = await readBegin(ports, certain, waited, options);
   let salt = 0n;
   for (let lost = 0; ;) {
-    const queue = turns.disposed ? undefined : waited.turn?.queue;
+    const queue = turn.disposed ? undefined : waited.turn?.queue;
     const { decision, basis } = await decideOn(reading, decide, salt, queue);
     if (decision.writes.length === 0) return decision.result;
-    const commit = await commitDecision(basis, decision, options, { turns, queue });
+    const commit = await commitDecision(basis, decision, options, { turn, queue });
     if (!(commit instanceof OutcomeUnknown) && commit.committed) return decision.result;
     lost++;
     // After a lost reply the same slots, and so the same blocks: of both commits only one can be applied, whenever it arrives.
@@ -187,18 +188,17 @@ async function commitDecision<T>(
   { ports, queries }: Reading,
   { writes, result, prefetch = [], served = [] }: Decision<T>,
   { beforeCommit, onOutcome, whileCommitting, whileRecording }: TransactOptions<T>,
-  { turns, queue }: { readonly turns: DisposableStack; readonly queue: Queue | undefined },
+  { turn, queue }: { readonly turn: DisposableStack; readonly queue: Queue | undefined },
 ): Promise<Commit> {
   beforeCommit?.();
   const tellServed = (): void => {
-    // After that the next process has the turn, and serves the others.
-    if (turns.disposed) return;
+    if (turn.disposed) return;
     ports.savePrefetch?.(prefetch);
     queue?.tellServed(served);
   };
   const onBlocksWritten = (): void => {
     tellServed();
-    turns.dispose();
+    turn.dispose();
     whileRecording?.(result);
   };
   const meanwhile = (): void => whileCommitting?.(result);
