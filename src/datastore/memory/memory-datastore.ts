@@ -1,7 +1,7 @@
 /** The datastore in memory, for tests and simulations: the same answers and conflicts as etcd, written independently of it. */
 
 import { NetplugError } from "../../lib/errors.ts";
-import { equalPrefixes, toPrefixText } from "../../lib/ip/prefix.ts";
+import { equalPrefixes } from "../../lib/ip/prefix.ts";
 import type {
   Answers,
   CommitResult,
@@ -15,8 +15,9 @@ import type {
   Write,
 } from "../datastore.ts";
 import { EventQueue } from "../event-queue.ts";
-import { refKeyOf, refOf } from "../resource-ref.ts";
+import { refOf } from "../resource-ref.ts";
 import { type DatastoreTraits, ETCD_TRAITS } from "../traits.ts";
+import { requireDistinctTargets } from "../write-targets.ts";
 import { BlockTable } from "./block-table.ts";
 import { ResourceTable } from "./resource-table.ts";
 
@@ -39,7 +40,7 @@ export class MemoryDatastore implements Datastore {
     writes: readonly Write[],
     options: RequestOptions & { readonly readOnConflict?: Qs } = {},
   ): Promise<CommitResult<Qs>> {
-    refuseRepeatedTargets(writes);
+    requireDistinctTargets(writes);
     await this.#roundTrip("commit to", options);
     if (!writes.every((write) => this.#holds(write))) {
       return { committed: false, current: this.#answer(options.readOnConflict ?? ([] as unknown as Qs)) };
@@ -165,36 +166,6 @@ export class MemoryDatastore implements Datastore {
         ? this.#blocks.all.map((stored) => ({ type: "put-block", stored }))
         : this.#resources.list(kind).map((stored) => ({ type: "put", stored })),
     );
-  }
-}
-
-/** Two changes of one thing in one commit have no order. */
-function refuseRepeatedTargets(writes: readonly Write[]): void {
-  const targets = writes.flatMap((write) => targetOf(write) ?? []);
-  if (new Set(targets).size < targets.length) {
-    throw new NetplugError("internal", `commit ${writes.length} writes: two of them change the same resource or block`);
-  }
-}
-
-function targetOf(write: Write): string | undefined {
-  switch (write.op) {
-    case "create":
-    case "update":
-      return refKeyOf(refOf(write.resource));
-    case "delete":
-      return refKeyOf(write.ref);
-    case "expect":
-    case "expect-block":
-      return undefined;
-    case "create-block":
-      return toPrefixText(write.block.cidr);
-    case "update-block": {
-      const [from, to] = [toPrefixText(write.previous.value.cidr), toPrefixText(write.block.cidr)];
-      if (from !== to) throw new NetplugError("internal", `update block "${from}": got "${to}" as its new state`);
-      return to;
-    }
-    case "delete-block":
-      return toPrefixText(write.previous.value.cidr);
   }
 }
 

@@ -6,10 +6,11 @@ import { NODES } from "../../../kube/core-types.ts";
 import type { KubeReason } from "../../../kube/kube-error.ts";
 import { KubeError } from "../../../kube/kube-error.ts";
 import { NetplugError } from "../../../lib/errors.ts";
-import { type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import type { Prefix } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
 import type { RequestOptions, ResourceRef, Revision, Write, WriteOf } from "../../datastore.ts";
-import { refKeyOf, refOf } from "../../resource-ref.ts";
+import { refOf } from "../../resource-ref.ts";
+import { requireDistinctTargets } from "../../write-targets.ts";
 import { toBlockName } from "../objects/block-name.ts";
 import { toBlockObject } from "../objects/block-object.ts";
 import { revisionOf, toNewObject, toReplacement } from "../objects/custom-object.ts";
@@ -38,8 +39,6 @@ export type StepOutcome = Revision | undefined;
 /** One write of a commit: a request, for an endpoint up to three. */
 export interface Step {
   readonly phase: Phase;
-  /** What it changes. */
-  readonly target: string;
   readonly ref: ResourceRef | undefined;
   /** The block that it claims: when that fails, others have it. */
   readonly claims?: Prefix;
@@ -58,22 +57,15 @@ const STRICT = { isStrict: true } as const;
  * @throws NetplugError for what can never be done; before anything is
  */
 export function toSteps(writes: readonly Write[]): readonly Step[] {
-  const steps: Step[] = [];
-  const targets = new Set<string>();
-  for (const write of writes) {
-    if (write.op === "expect" || write.op === "expect-block") continue;
-    const step = toStep(write);
-    if (targets.has(step.target)) {
-      throw new NetplugError("internal", `commit ${writes.length} writes: two of them change the same resource or block`);
-    }
-    targets.add(step.target);
-    steps.push(step);
-  }
-  return steps;
+  requireDistinctTargets(writes);
+  return writes.flatMap((write) => toStep(write) ?? []);
 }
 
-function toStep(write: ResourceWrite | BlockWrite): Step {
+function toStep(write: Write): Step | undefined {
   switch (write.op) {
+    case "expect":
+    case "expect-block":
+      return undefined;
     case "create":
     case "update":
     case "delete":
@@ -87,7 +79,6 @@ function toBlockStep(write: BlockWrite): Step {
   const { cidr } = write.op === "delete-block" ? write.previous.value : write.block;
   const step = (run: Step["run"]): Step => ({
     phase: "write",
-    target: toPrefixText(cidr),
     ref: undefined,
     run: (client, options) => settle(run(client, options), toBlockError),
   });
@@ -100,9 +91,6 @@ function toBlockStep(write: BlockWrite): Step {
         claims: cidr,
       };
     case "update-block": {
-      const from = toPrefixText(write.previous.value.cidr);
-      if (from !== toPrefixText(cidr))
-        throw new NetplugError("internal", `update block "${from}": got "${toPrefixText(cidr)}" as its new state`);
       const object = toBlockObject(write.block, write.previous.revision);
       return step(async (client, options) => revisionOf(await client.update(IPAM_BLOCKS, object, { ...options, ...STRICT })));
     }
@@ -118,18 +106,16 @@ function toBlockStep(write: BlockWrite): Step {
 function toResourceStep(write: ResourceWrite): Step {
   const ref = write.op === "delete" ? write.ref : refOf(write.resource);
   const { kind } = ref;
-  const target = refKeyOf(ref);
   if (kind === "WorkloadEndpoint") {
     const isEnd = write.op === "delete" || isWithoutAddresses(write.resource);
     const revision = write.op === "create" ? undefined : write.revision;
     const run = write.op === "delete" ? clearEndpoint(ref, revision) : writeEndpoint(ref, write.resource, revision);
     const settled: Step["run"] = (client, options) => settle(run(client, options), toEndpointError);
-    return { phase: isEnd ? "end-endpoints" : "record-endpoints", target, ref: undefined, run: settled };
+    return { phase: isEnd ? "end-endpoints" : "record-endpoints", ref: undefined, run: settled };
   }
   const run = isCustom(kind) ? toCustomRun(kind, ref, write) : toNodeRun(ref, write);
   return {
     phase: write.op === "delete" ? "delete" : "write",
-    target,
     ref,
     run: (client, options) => settle(run(client, options), toResourceError),
   };
