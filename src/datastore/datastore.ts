@@ -84,28 +84,28 @@ type ResourceOf<K extends Kind> = [K] extends ["WorkloadEndpoint"]
     ? ClusterInformation
     : Resource;
 
+/** What queries about blocks are answered with, by their type. */
+interface BlockAnswers {
+  readonly block: Stored<Block> | undefined;
+  readonly "blocks-of-node": readonly Stored<Block>[];
+  readonly "blocks-borrowed-by": readonly BlockRef[];
+  readonly "block-of-address": BlockRef | undefined;
+  readonly "count-blocks": number;
+  readonly "claimed-blocks": readonly BlockRef[];
+  readonly "empty-blocks": readonly EmptyBlock[];
+  readonly "spare-blocks": readonly SpareBlock[];
+  readonly "all-blocks": readonly Stored<Block>[];
+  readonly "block-names": readonly NamedBlock[];
+}
+
 /** What a query is answered with; undefined where nothing of that name is stored. */
 export type Answer<Q extends Query> = Q extends { type: "get"; ref: { kind: infer K extends Kind } }
   ? Stored<ResourceOf<K>> | undefined
   : Q extends { type: "list"; kind: infer K extends Kind }
     ? readonly Stored<ResourceOf<K>>[]
-    : Q extends { type: "block" }
-      ? Stored<Block> | undefined
-      : Q extends { type: "blocks-of-node" | "all-blocks" }
-        ? readonly Stored<Block>[]
-        : Q extends { type: "block-of-address" }
-          ? BlockRef | undefined
-          : Q extends { type: "count-blocks" }
-            ? number
-            : Q extends { type: "empty-blocks" }
-              ? readonly EmptyBlock[]
-              : Q extends { type: "spare-blocks" }
-                ? readonly SpareBlock[]
-                : Q extends { type: "blocks-borrowed-by" | "claimed-blocks" }
-                  ? readonly BlockRef[]
-                  : Q extends { type: "block-names" }
-                    ? readonly NamedBlock[]
-                    : never;
+    : Q extends { type: infer T extends keyof BlockAnswers }
+      ? BlockAnswers[T]
+      : never;
 
 /** The answers to several queries, in their order. */
 export type Answers<Qs extends readonly Query[]> = { readonly [I in keyof Qs]: Answer<Qs[I]> };
