@@ -1,4 +1,4 @@
-/** The table of kinds: what they are called, where they live, who may write them. */
+/** The table of kinds: what they are called, where they live, what of them never changes. */
 
 import type { ClusterInformationSpec } from "./cluster-information.ts";
 import type { IPAMConfigurationSpec } from "./ipam-configuration.ts";
@@ -37,11 +37,9 @@ export interface KindInfo<K extends string = Kind | "IPAMBlock"> {
   readonly singleton?: string;
   /** Fields that keep their first value, as paths inside `spec`. */
   readonly immutable: readonly string[];
-  /** False: only the system writes it. */
-  readonly writable: boolean;
 }
 
-/** Every stored kind; {@link BLOCK_KIND} is kept apart. */
+/** Every kind that people may write. */
 export const KINDS: { readonly [K in Kind]: KindInfo<K> } = {
   IPPool: {
     kind: "IPPool",
@@ -49,16 +47,8 @@ export const KINDS: { readonly [K in Kind]: KindInfo<K> } = {
     shortNames: ["ipp", "ipps", "pool", "pools"],
     namespaced: false,
     immutable: ["cidr", "blockSize"],
-    writable: true,
   },
-  IPReservation: {
-    kind: "IPReservation",
-    plural: "ipreservations",
-    shortNames: ["ipr", "iprs"],
-    namespaced: false,
-    immutable: [],
-    writable: true,
-  },
+  IPReservation: { kind: "IPReservation", plural: "ipreservations", shortNames: ["ipr", "iprs"], namespaced: false, immutable: [] },
   IPAMConfiguration: {
     kind: "IPAMConfiguration",
     plural: "ipamconfigurations",
@@ -66,7 +56,6 @@ export const KINDS: { readonly [K in Kind]: KindInfo<K> } = {
     namespaced: false,
     singleton: "default",
     immutable: [],
-    writable: true,
   },
   ClusterInformation: {
     kind: "ClusterInformation",
@@ -75,19 +64,11 @@ export const KINDS: { readonly [K in Kind]: KindInfo<K> } = {
     namespaced: false,
     singleton: "default",
     immutable: ["guid"],
-    writable: true,
   },
-  Node: { kind: "Node", plural: "nodes", shortNames: ["no", "nos"], namespaced: false, immutable: [], writable: true },
-  Profile: { kind: "Profile", plural: "profiles", shortNames: ["pro", "pros"], namespaced: false, immutable: [], writable: true },
-  Tier: { kind: "Tier", plural: "tiers", shortNames: [], namespaced: false, immutable: [], writable: true },
-  WorkloadEndpoint: {
-    kind: "WorkloadEndpoint",
-    plural: "workloadendpoints",
-    shortNames: ["wep", "weps"],
-    namespaced: true,
-    immutable: [],
-    writable: true,
-  },
+  Node: { kind: "Node", plural: "nodes", shortNames: ["no", "nos"], namespaced: false, immutable: [] },
+  Profile: { kind: "Profile", plural: "profiles", shortNames: ["pro", "pros"], namespaced: false, immutable: [] },
+  Tier: { kind: "Tier", plural: "tiers", shortNames: [], namespaced: false, immutable: [] },
+  WorkloadEndpoint: { kind: "WorkloadEndpoint", plural: "workloadendpoints", shortNames: ["wep", "weps"], namespaced: true, immutable: [] },
 };
 
 /** Blocks, shown like a resource and written by the system only. */
@@ -97,7 +78,6 @@ export const BLOCK_KIND: KindInfo<"IPAMBlock"> = {
   shortNames: ["block", "blocks"],
   namespaced: false,
   immutable: [],
-  writable: false,
 };
 
 /** All kinds with what they may be called, in the order in which they are listed to people. */

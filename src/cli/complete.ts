@@ -9,6 +9,7 @@ import type { Cli } from "./io.ts";
 import { defaultNamespaceOf } from "./access/default-namespace.ts";
 import { parseCommandLine, VALUE_FLAGS } from "./arguments/command-line.ts";
 import { findKind, proposeKinds } from "./arguments/kind-names.ts";
+import { isWritable } from "./resources/name-arguments.ts";
 
 /** Taken out of the command line before the parser of commands sees it. */
 const GLOBAL_OPTIONS: readonly Proposal[] = [
@@ -87,8 +88,8 @@ async function proposeObjects(cli: Cli, words: readonly string[], typed: string)
   const kindWord = slash > 0 && (first === undefined || first.includes("/")) ? typed.slice(0, slash) : first;
   if (kindWord === undefined) return proposeKinds();
   const info = findKind(kindWord);
-  if (info === undefined || !info.writable || (COMMANDS_WITH_ONE_NAME.has(command) && positional.length > 1)) return [];
-  const names = await listNames(cli, info.kind as Kind, info.namespaced ? (namespace ?? (await defaultNamespaceOf(cli))) : undefined);
+  if (info === undefined || !isWritable(info) || (COMMANDS_WITH_ONE_NAME.has(command) && positional.length > 1)) return [];
+  const names = await listNames(cli, info.kind, info.namespaced ? (namespace ?? (await defaultNamespaceOf(cli))) : undefined);
   const proposals = kindWord === first ? names : names.map((name) => `${kindWord}/${name}`);
   return proposals.filter((name) => !positional.includes(name));
 }
@@ -97,9 +98,9 @@ async function proposeObjects(cli: Cli, words: readonly string[], typed: string)
 async function proposeLabelsOf(cli: Cli, [, ...rest]: readonly string[], typed: string): Promise<readonly string[]> {
   const { positional } = splitFlags(rest);
   const info = findKind(positional[0] ?? "");
-  if (info === undefined || !info.writable) return [];
+  if (info === undefined || !isWritable(info)) return [];
   const before = typed.slice(0, typed.lastIndexOf(",") + 1);
-  const labels = (await list(cli, info.kind as Kind, undefined)).flatMap(({ labels = {} }) => Object.entries(labels));
+  const labels = (await list(cli, info.kind, undefined)).flatMap(({ labels = {} }) => Object.entries(labels));
   const words = new Set(labels.map(([key, value]) => `${before}${key}=${value}`));
   return [...words].filter((word) => /^[\w.,/=-]+$/.test(word));
 }

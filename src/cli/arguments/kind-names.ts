@@ -1,6 +1,6 @@
 /** Kinds as people write them on a command line. */
 
-import { ALL_KINDS, type KindInfo, kindOf } from "../../api/registry.ts";
+import { ALL_KINDS, type KindInfo, kindOf, KINDS } from "../../api/registry.ts";
 import { API_GROUP, API_GROUP_VERSION } from "../../api/resource.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
@@ -28,7 +28,7 @@ export function parseKind(word: string): KindInfo {
 
 /** Every kind that may be shown or written, with its short names, a line each, for help. */
 export function describeKinds(use: "shown" | "written"): string {
-  const kinds = ALL_KINDS.filter(({ writable }) => writable || use === "shown");
+  const kinds: readonly KindInfo[] = use === "shown" ? ALL_KINDS : Object.values(KINDS);
   const width = Math.max(...kinds.map(({ plural }) => plural.length));
   return kinds.map(({ plural, shortNames }) => `  ${plural.padEnd(width)}  ${shortNames.join(", ")}`.trimEnd()).join("\n");
 }

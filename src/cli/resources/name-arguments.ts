@@ -95,5 +95,5 @@ export function toRef(info: KindInfo, name: string, namespace: string | undefine
 
 /** Whether people may write resources of a kind. */
 export function isWritable(info: KindInfo): info is KindInfo<Kind> {
-  return info.writable;
+  return info.kind !== "IPAMBlock";
 }
