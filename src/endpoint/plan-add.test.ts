@@ -12,7 +12,7 @@ import { parseAddress, toAddressText } from "../lib/ip/address.ts";
 import type { PodIdentity } from "./names.ts";
 import { type AddOutcome, addQueries, type AddRequest, planAdds } from "./plan-add.ts";
 import { type DelRequest, delQueries, planDel } from "./plan-del.ts";
-import { recordQueryOf, toRecordQuery } from "./record.ts";
+import { recordQueryOf } from "./record.ts";
 
 const NODE = "n1";
 
@@ -32,17 +32,14 @@ async function addAll(world: IpamWorld, requests: readonly AddRequest[]): Promis
   });
 }
 
-async function del(world: IpamWorld, containerID: string, records: DelRequest["records"] = []): Promise<number> {
+async function del(world: IpamWorld, containerID: string, records: DelRequest["records"]): Promise<void> {
   const meant: DelRequest = {
     node: NODE,
     isTargetOwner: (owner) => owner.containerID === containerID,
     isTargetRecord: ({ spec }) => spec.containerID === containerID,
     records,
   };
-  return await transact(world.ports, delQueries(meant), (facts, { now }) => {
-    const plan = planDel(meant, facts, now);
-    return { writes: plan.writes, result: plan.writes.filter(({ op }) => op === "delete").length };
-  });
+  await transact(world.ports, delQueries(meant), (facts, { now }) => ({ writes: planDel(meant, facts, now).writes, result: undefined }));
 }
 
 async function records(world: IpamWorld): Promise<readonly WorkloadEndpoint[]> {
@@ -342,56 +339,5 @@ describe("planAdds()", () => {
       expect(await addAll(world, [add]).catch((thrown: unknown) => thrown as NetplugError)).toMatchObject({ code: 11 });
       expect([await records(world), await world.blocks()]).toEqual([[], []]);
     }
-  });
-});
-
-describe("planDel()", () => {
-  test("takes away addresses and record, and what is gone already is no fault", async () => {
-    const world = await createWorld();
-    await addAll(world, [request("c1"), request("c2")]);
-    const record = (await records(world)).find(({ spec }) => spec.containerID === "c1");
-    const query = toRecordQuery({ namespace: "default", name: record?.metadata.name ?? "" });
-    expect(await del(world, "c1", [query])).toBe(1);
-    expect(await del(world, "c1", [query])).toBe(0);
-    expect((await records(world)).map(({ spec }) => spec.containerID)).toEqual(["c2"]);
-    expect(await world.blocks()).toEqual([expect.stringContaining(" 1/64")]);
-  });
-
-  test("of an old container leaves the record to the new one of the same pod, and takes the old one's address only", async () => {
-    const world = await createWorld();
-    const pod = { namespace: "shop", name: "web-0" };
-    await addAll(world, [request("old", {}, pod)]);
-    const [outcome] = await addAll(world, [request("new", {}, pod)]);
-    const query = toRecordQuery({ namespace: "shop", name: "n1-k8s-web--0-eth0" });
-    expect(await del(world, "old", [query])).toBe(0);
-    expect(await records(world)).toMatchObject([{ spec: { containerID: "new", ipNetworks: [`${addressesOf(outcome)[0]}/32`] } }]);
-    expect(await world.blocks()).toEqual([expect.stringContaining(" 1/64")]);
-  });
-
-  test("takes away the record that an allocation names, without being told of it", async () => {
-    const world = await createWorld();
-    const pod = { namespace: "shop", name: "web-0" };
-    const add = request("c1", {}, pod);
-    if (!("ipam" in add)) throw new Error("no addresses of our own");
-    const owner = { ...add.ipam.owner, namespace: "shop", endpoint: recordQueryOf(add.attachment).ref.name };
-    await addAll(world, [{ ...add, ipam: { ...add.ipam, owner } }]);
-    expect(await records(world)).toHaveLength(1);
-    expect(await del(world, "c1")).toBe(1);
-    expect(await records(world)).toEqual([]);
-  });
-
-  test.each([
-    ["is locked", { datastoreReady: false }, undefined],
-    ["is frozen", { datastoreReady: true, datastoreFrozen: true }, 11],
-  ])("releases what it may in a datastore that %s", async (_what, spec, code) => {
-    const world = await createWorld();
-    await addAll(world, [request("c1")]);
-    await world.put("ClusterInformation", "default", spec);
-    const failure = await del(world, "c1").then(
-      () => undefined,
-      (thrown: unknown) => (thrown as NetplugError).code,
-    );
-    expect(failure).toBe(code);
-    expect(await world.blocks()).toEqual([expect.stringContaining(code === undefined ? " 0/64" : " 1/64")]);
   });
 });

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
+import type { ClusterInformation } from "../api/cluster-information.ts";
 import type { AllocationOwner, Block } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import type { Query, Revision, Stored, Write } from "../datastore/datastore.ts";
+import type { Revision, Stored, Write } from "../datastore/datastore.ts";
 import { failureOf } from "../../test/support/failure-of.ts";
 import { createIpamWorld } from "../../test/support/ipam/ipam.ts";
-import { toFacts } from "../ipam/facts.ts";
+import { type Facts, toFacts } from "../ipam/facts.ts";
 import type { ReleasePlan } from "../ipam/plan-release.ts";
 import { readFacts, transact } from "../ipam/transact/transact.ts";
 import { toAddressText } from "../lib/ip/address.ts";
@@ -30,9 +31,17 @@ const REQUEST: DelRequest = {
   records: [toRecordQuery(REF)],
 };
 
-/** What is planned when these owners have addresses of a block, and this is recorded. */
-function planOf(record: { readonly uid?: string; readonly containerID?: string }, ...owners: readonly AllocationOwner[]): ReleasePlan {
-  const { uid = "uid-1", containerID } = record;
+interface Recorded {
+  readonly uid?: string;
+  readonly containerID?: string;
+}
+
+/** These owners have addresses of a block, and this is recorded. */
+function factsOf(
+  { uid = "uid-1", containerID }: Recorded,
+  owners: readonly AllocationOwner[],
+  cluster?: ClusterInformation["spec"],
+): Facts {
   const value: WorkloadEndpoint = {
     apiVersion: "netplug.io/v3",
     kind: "WorkloadEndpoint",
@@ -48,14 +57,21 @@ function planOf(record: { readonly uid?: string; readonly containerID?: string }
     emptySince: undefined,
   };
   const blocks: readonly Stored<Block>[] = [{ value: block, revision: "5" as Revision }];
-  const answers: Readonly<Record<string, unknown>> = { "blocks-of-node": blocks, "blocks-borrowed-by": [] };
+  const answers: Readonly<Record<string, unknown>> = {
+    "blocks-of-node": blocks,
+    "blocks-borrowed-by": [],
+    WorkloadEndpoint: { value, revision: "7" },
+    ClusterInformation: cluster && { value: { spec: cluster }, revision: "3" },
+  };
   const queries = delQueries(REQUEST);
-  const isRecord = (query: Query): boolean => query.type === "get" && query.ref.kind === "WorkloadEndpoint";
-  const facts = toFacts(
+  return toFacts(
     queries,
-    queries.map((query) => (isRecord(query) ? { value, revision: "7" } : answers[query.type])),
+    queries.map((query) => answers[query.type === "get" ? query.ref.kind : query.type]),
   );
-  return planDel(REQUEST, facts, 1);
+}
+
+function planOf(record: Recorded, ...owners: readonly AllocationOwner[]): ReleasePlan {
+  return planDel(REQUEST, factsOf(record, owners), 1);
 }
 
 function plannedWrites(...given: Parameters<typeof planOf>): readonly Write[] {
@@ -76,6 +92,17 @@ test("what it takes away is told: addresses with their owners, records, and that
 
 test("the record of the attachment itself is deleted", () => {
   expect(writesTo({ containerID: "c1" }, OWNER)).toEqual([{ op: "delete", ref: REF, revision: "7" as Revision }]);
+});
+
+test("so is one that an allocation names, without being asked for", () => {
+  const { writes } = planDel({ ...REQUEST, records: [] }, factsOf({ containerID: "c1" }, [OWNER]), 1);
+  expect(writes.at(-1)).toEqual({ op: "delete", ref: REF, revision: "7" as Revision });
+});
+
+test("a locked datastore hinders no release, and one that a migration has frozen does", () => {
+  const plan = (cluster: ClusterInformation["spec"]): ReleasePlan => planDel(REQUEST, factsOf({ containerID: "c1" }, [OWNER], cluster), 1);
+  expect(plan({ datastoreReady: false }).released).toHaveLength(1);
+  expect(() => plan({ datastoreReady: true, datastoreFrozen: true })).toThrow("a migration has frozen it");
 });
 
 test("a pod in which nothing is recorded is told once that its container's addresses are over", () => {
