@@ -90,16 +90,6 @@ test("nor does anybody where there is no hint yet: the one that stands still is 
   expect(trusted()).toEqual([A]);
 });
 
-test("a list that was asked for before a claim, and comes after it, keeps the claim's name", async () => {
-  await using standing = start("replace", A, "found");
-  expect(await standing.says()).toBe("found");
-  expect(await run("add", C)).toBe("done");
-  expect(trusted()).toBeUndefined();
-  standing.goOn();
-  expect(await standing.says()).toBe("done");
-  expect(trusted()).toEqual([A, C].toSorted());
-});
-
 test("one that waits for the lock goes by what it finds when it has it", async () => {
   expect(await run("replace", A)).toBe("done");
   await using standing = start("add", B, "stored");
