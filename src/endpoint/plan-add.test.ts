@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { attachmentRequest } from "../../test/support/calls/attachment-request.ts";
+import { failureOf } from "../../test/support/failure-of.ts";
+import { changedBefore } from "../../test/support/ipam/faulty-datastore.ts";
 import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam/ipam.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { KUBERNETES_TRAITS } from "../datastore/traits.ts";
@@ -7,7 +9,6 @@ import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import type { NodeTurn, TurnWait } from "../ipam/transact/node-turn.ts";
 import { readFacts, transact } from "../ipam/transact/transact.ts";
-import type { NetplugError } from "../lib/errors.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";
 import type { PodIdentity } from "./names.ts";
 import { type AddOutcome, addQueries, type AddRequest, planAdds } from "./plan-add.ts";
@@ -321,8 +322,7 @@ describe("planAdds()", () => {
       await world.datastore.commit([{ op: "delete", ref: { kind: "ClusterInformation", name: "default" }, revision: cluster.revision }]);
     } else await world.put("ClusterInformation", "default", spec);
     for (const add of [request("c1"), { attachment: attachment("c2"), delegated: [parseAddress("10.77.0.2")] }]) {
-      const failure = await addAll(world, [add]).catch((thrown: unknown) => thrown as NetplugError);
-      expect(failure).toMatchObject({ code });
+      expect(await failureOf(addAll(world, [add]))).toMatchObject({ code });
     }
     expect(await records(world)).toEqual([]);
   });
@@ -330,13 +330,9 @@ describe("planAdds()", () => {
   test("does not commit when the datastore was locked after it was read", async () => {
     for (const add of [request("c1"), { attachment: attachment("c2"), delegated: [parseAddress("10.77.0.2")] }]) {
       const world = await createWorld();
-      const commit = world.datastore.commit.bind(world.datastore);
-      world.datastore.commit = async (writes, options) => {
-        world.datastore.commit = commit;
-        await world.put("ClusterInformation", "default", { datastoreReady: false });
-        return await commit(writes, options);
-      };
-      expect(await addAll(world, [add]).catch((thrown: unknown) => thrown as NetplugError)).toMatchObject({ code: 11 });
+      const lock = (): Promise<void> => world.put("ClusterInformation", "default", { datastoreReady: false });
+      const ports = { ...world.ports, datastore: changedBefore(world.datastore, "create", lock) };
+      expect(await failureOf(addAll({ ...world, ports }, [add]))).toMatchObject({ code: 11 });
       expect([await records(world), await world.blocks()]).toEqual([[], []]);
     }
   });

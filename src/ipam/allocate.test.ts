@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../test/support/failure-of.ts";
 import { createIpamWorld, requestFor, textsOf } from "../../test/support/ipam/ipam.ts";
+import { changedAfter, changedBefore } from "../../test/support/ipam/faulty-datastore.ts";
 import { allocateAll } from "../../test/support/ipam/ipam-operations.ts";
 import type { Datastore } from "../datastore/datastore.ts";
+import { inFrontOf } from "../datastore/in-front-of.ts";
 import { KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { parseAddress } from "../lib/ip/address.ts";
@@ -29,12 +31,7 @@ describe("allocate()", () => {
       const isOld = (i: number): boolean => options?.mayLag === true && queries[i]?.type === "list";
       return answers.map((answer, i) => (isOld(i) ? [] : answer)) as unknown as typeof answers; // the shape stays
     };
-    const lagging: Datastore = {
-      ...datastore,
-      traits: KUBERNETES_TRAITS,
-      read,
-      commit: (writes, options) => datastore.commit(writes, options),
-    };
+    const lagging = asOnKubernetes(inFrontOf(datastore, { read }));
     expect(await allocate({ ...world.ports, datastore: lagging, mayLag: true }, requestFor("c1", "n1"))).toHaveLength(1);
   });
 
@@ -44,19 +41,16 @@ describe("allocate()", () => {
       const world = await createIpamWorld();
       await world.putPool("a4", "10.65.0.0/30", { blockSize: 30 });
       await world.putPool("a6", "fd65::/126", { blockSize: 126 });
-      const { datastore } = world;
-      let commits = 0;
-      const commit: Datastore["commit"] = async (writes, options) => {
-        if (commits++ === 0) {
-          const first = await datastore.commit(writes.filter((write) => write.op === "create-block" && write.block.cidr.family === 6));
+      const torn = asOnKubernetes(
+        changedBefore(world.datastore, "create-block", async (writes) => {
+          const first = await world.datastore.commit(
+            writes.filter((write) => write.op === "create-block" && write.block.cidr.family === 6),
+          );
           expect(first.committed).toBe(true);
           if (happens === "disabled") await world.putPool("a4", "10.65.0.0/30", { blockSize: 30, disabled: true });
           else await world.put("ClusterInformation", "default", { datastoreReady: false, guid: "0".repeat(32) });
-        }
-        return await datastore.commit(writes, options);
-      };
-      const read: Datastore["read"] = (queries, options) => datastore.read(queries, options);
-      const torn: Datastore = { ...datastore, traits: KUBERNETES_TRAITS, read, commit };
+        }),
+      );
       const request = requestFor("c1", "n1", { families: [4, 6] });
       const failure = await failureOf(allocate({ ...world.ports, datastore: torn }, request, { beforeCommit }));
       return { failure, blocks: await world.blocks() };
@@ -69,16 +63,8 @@ describe("allocate()", () => {
       const world = await createIpamWorld();
       await world.putPool("a", `10.65.0.0/${blockSize - 1}`, { blockSize });
       await world.put("IPAMConfiguration", "default", { maxBlocksPerHost: 1, strictAffinity: true });
-      const { datastore } = world;
-      let reads = 0;
-      const read: Datastore["read"] = async (queries, options) => {
-        const answers = await datastore.read(queries, options);
-        // Another process of the node is done between this read and the one of the slots for a new block.
-        if (reads++ === 0) await allocate(world.ports, requestFor("c1", "n1"));
-        return answers;
-      };
-      const commit: Datastore["commit"] = (writes, options) => datastore.commit(writes, options);
-      const late: Datastore = { ...datastore, traits: KUBERNETES_TRAITS, read, commit };
+      // Another process of the node is done between this read and the one of the slots for a new block.
+      const late = asOnKubernetes(changedAfter(world.datastore, "blocks-of-node", async () => void (await world.add("c1", "n1"))));
       const second = allocate({ ...world.ports, datastore: late }, requestFor("c2", "n1"));
       if (blockSize === 32) expect(await failureOf(second)).toMatchObject({ kind: "noAddressLeft" });
       else expect(textsOf(await second)).toHaveLength(1);
@@ -174,14 +160,9 @@ describe("allocate()", () => {
   ])("gives nothing of a pool that was disabled after it was read, %s", async (_, wanted) => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
-    const { datastore } = world;
-    const commit = datastore.commit.bind(datastore);
-    datastore.commit = async (writes, options) => {
-      datastore.commit = commit;
-      await world.putPool("a", "10.65.0.0/24", { disabled: true });
-      return await commit(writes, options);
-    };
-    expect(await failureOf(world.add("c1", "n1", wanted))).toMatchObject({ message: expect.stringContaining("it is disabled") });
+    const datastore = changedBefore(world.datastore, "create-block", () => world.putPool("a", "10.65.0.0/24", { disabled: true }));
+    const failure = await failureOf(allocate({ ...world.ports, datastore }, requestFor("c1", "n1", wanted)));
+    expect(failure).toMatchObject({ message: expect.stringContaining("it is disabled") });
     expect(await world.blocks()).toEqual([]);
   });
 
@@ -309,14 +290,9 @@ describe("allocate()", () => {
     await world.putPool("a", "10.65.0.0/24");
     if (isThereAtFirst) await world.putPool("b", "fd65::/112");
     await world.add("c1", "n1");
-    const { datastore } = world;
-    const commit = datastore.commit.bind(datastore);
-    datastore.commit = async (writes, options) => {
-      datastore.commit = commit;
-      await world.putPool("b", "fd65::/112", { disabled: true });
-      return await commit(writes, options);
-    };
-    expect(await failureOf(world.add("c1", "n1", { families: [4, 6] }))).toMatchObject({ kind: "noAddressLeft" });
+    const datastore = changedBefore(world.datastore, "create-block", () => world.putPool("b", "fd65::/112", { disabled: true }));
+    const failure = await failureOf(allocate({ ...world.ports, datastore }, requestFor("c1", "n1", { families: [4, 6] })));
+    expect(failure).toMatchObject({ kind: "noAddressLeft" });
     expect(await world.blocks()).toEqual([expect.stringContaining(" n1 1/64")]);
   });
 
@@ -342,6 +318,10 @@ describe("allocate()", () => {
     expect(outcomes.map((outcome) => ("error" in outcome ? outcome.error.kind : "given"))).toEqual(["given", "poolUnusable", "given"]);
   });
 });
+
+function asOnKubernetes(datastore: Datastore): Datastore {
+  return { ...datastore, traits: KUBERNETES_TRAITS };
+}
 
 function never(): never {
   throw new Error("missing");

@@ -43,12 +43,17 @@ export function changedAfter(inner: Datastore, type: Query["type"], change: () =
 }
 
 /** The same datastore, in which `change` happens before the first commits with a write of this kind: after what led to each was read. */
-export function changedBefore(inner: Datastore, op: Write["op"], change: () => Promise<unknown>, times = 1): Datastore {
+export function changedBefore(
+  inner: Datastore,
+  op: Write["op"],
+  change: (writes: readonly Write[]) => Promise<unknown>,
+  times = 1,
+): Datastore {
   let done = 0;
   const commit: Datastore["commit"] = async (writes, options) => {
     if (done < times && writes.some((write) => write.op === op)) {
       done++;
-      await change();
+      await change(writes);
     }
     return await inner.commit(writes, options);
   };
