@@ -3,7 +3,7 @@
 import type { Block } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
 import { nextOrdinal } from "../ipam/block.ts";
-import { configurationOf, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION } from "../ipam/cluster.ts";
+import { IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, momentOf } from "../ipam/cluster.ts";
 import { answerOf } from "../ipam/facts.ts";
 import { reservedIn, toReservedSet } from "../ipam/reservations.ts";
 import { readFacts } from "../ipam/transact/transact.ts";
@@ -56,7 +56,7 @@ async function requireDatastore(call: Call): Promise<void> {
 async function canGiveFrom(call: Call, blocks: readonly Block[]): Promise<boolean> {
   const facts = await readFacts(transactPortsOf(call), [IPAM_CONFIGURATION, IP_RESERVATIONS]);
   const reserved = toReservedSet(answerOf(facts, IP_RESERVATIONS));
-  const moment = { now: Math.floor(call.host.clock.now() / 1000), cooldown: configurationOf(facts).ipCooldownSeconds };
+  const moment = momentOf(facts, Math.floor(call.host.clock.now() / 1000));
   return blocks.some((block) => nextOrdinal(block, moment, reservedIn(reserved, block.cidr)) !== undefined);
 }
 

@@ -12,6 +12,7 @@ import { CLUSTER_INFORMATION, expectUnchanged, requireReady } from "../datastore
 import type { Query, Write } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quoteValue } from "../lib/quote.ts";
+import type { Moment } from "./block.ts";
 import { type Facts, know } from "./facts.ts";
 
 /** The cluster's settings; an absent object means the defaults. */
@@ -47,11 +48,16 @@ export function expectNotFrozen(facts: Facts): Write {
   return expectUnchanged(stored);
 }
 
+/** What counts as cooled down. @param now seconds since 1970 */
+export function momentOf(facts: Facts, now: number): Moment {
+  return { now, cooldown: configurationOf(facts).ipCooldownSeconds };
+}
+
 /**
  * The settings of address management, complete. An invalid setting, which somebody wrote by hand, counts as its default, so that it does not
  * stop a release.
  */
-export function configurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
+function configurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
   const spec = storedConfiguration(facts) ?? {};
   const faulty = new Set<string>(findConfigurationFaults(spec).map(({ field }) => field));
   const given = Object.entries(spec).filter(([field]) => !faulty.has(field));

@@ -3,7 +3,7 @@
 import type { Allocation, AttachmentId, Block, BlockRef } from "../api/ipam-block.ts";
 import type { Query, Stored, Write } from "../datastore/datastore.ts";
 import { addressAt, containsAddress, comparePrefixes, toPrefixText } from "../lib/ip/prefix.ts";
-import type { Address } from "../lib/ip/address.ts";
+import { type Address, equalAddresses } from "../lib/ip/address.ts";
 import { isSameAttachment } from "./block.ts";
 import { type Facts, FactsWanted, know } from "./facts.ts";
 
@@ -68,8 +68,12 @@ export function lookUpBlock(facts: Facts, draft: Draft, address: Address): Draft
   return found;
 }
 
-/** Blocks of other nodes in which a node holds addresses. */
-export function borrowedBlocks(facts: Facts, draft: Draft, node: string): readonly DraftBlock[] {
+/** A node's own blocks, then those of other nodes in which it holds addresses. */
+export function blocksWithAddressesOf(facts: Facts, draft: Draft, node: string): readonly DraftBlock[] {
+  return [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)];
+}
+
+function borrowedBlocks(facts: Facts, draft: Draft, node: string): readonly DraftBlock[] {
   const refs = know(facts, { type: "blocks-borrowed-by", node });
   const blocks = refs.map((ref) => blockAt(facts, draft, ref, refs)).filter((found) => found !== undefined);
   const drafted = [...draft.values()].filter(({ block }) => block.node !== node && !blocks.some((known) => known.block === block));
@@ -79,7 +83,7 @@ export function borrowedBlocks(facts: Facts, draft: Draft, node: string): readon
 /** Every address of an attachment of a node: in the node's own blocks, then borrowed ones. Other nodes may use the same container IDs. */
 export function heldBy(facts: Facts, draft: Draft, id: AttachmentId, node: string): readonly Held[] {
   const isOfId = (allocation: Allocation): boolean => allocation.owner.node === node && isSameAttachment(allocation.owner, id);
-  return [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)].flatMap((from) =>
+  return blocksWithAddressesOf(facts, draft, node).flatMap((from) =>
     from.block.allocations.filter(isOfId).map((allocation): Held => ({ from, allocation })),
   );
 }
@@ -87,6 +91,11 @@ export function heldBy(facts: Facts, draft: Draft, id: AttachmentId, node: strin
 /** The address of an allocation. */
 export function addressOf({ from, allocation }: Held): Address {
   return addressAt(from.block.cidr, allocation.ordinal);
+}
+
+/** The one of them that is this address. */
+export function findHeld(held: readonly Held[], address: Address): Held | undefined {
+  return held.find((one) => equalAddresses(addressOf(one), address));
 }
 
 /** Conditions that blocks are still as they were read, except those that the draft writes. */

@@ -5,8 +5,8 @@ import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
 import { isEmpty } from "./block.ts";
-import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
-import { borrowedBlocks, NO_DRAFT, ownBlocks } from "./draft.ts";
+import { expectNotFrozen, IPAM_CONFIGURATION, momentOf } from "./cluster.ts";
+import { blocksWithAddressesOf, NO_DRAFT, ownBlocks } from "./draft.ts";
 import { releaseQueries } from "./plan-release.ts";
 import { type Attachment, attachmentKeyOf } from "./request.ts";
 import { type Decision, transact, type TransactPorts } from "./transact/transact.ts";
@@ -33,8 +33,7 @@ const BLOCKS_PER_COMMIT = 16;
 export async function findStaleOwners(ports: TransactPorts, scope: GarbageScope): Promise<readonly AllocationOwner[]> {
   const isStale = staleIn(scope);
   return await transact(ports, releaseQueries(scope.node), (facts): Decision<readonly AllocationOwner[]> => {
-    const blocks = [...ownBlocks(facts, NO_DRAFT, scope.node), ...borrowedBlocks(facts, NO_DRAFT, scope.node)];
-    const owners = blocks.flatMap(({ block }) => block.allocations.map(({ owner }) => owner));
+    const owners = blocksWithAddressesOf(facts, NO_DRAFT, scope.node).flatMap(({ block }) => block.allocations.map(({ owner }) => owner));
     return { writes: [], result: owners.filter(isStale) };
   });
 }
@@ -50,7 +49,7 @@ export async function deleteEmptyBlocks(ports: TransactPorts, node: string): Pro
   for (;;) {
     const part = await transact(ports, queries, (facts, { now }): Decision<readonly Prefix[]> => {
       const notFrozen = expectNotFrozen(facts);
-      const moment = { now: now - EMPTY_BLOCK_SECONDS, cooldown: configurationOf(facts).ipCooldownSeconds };
+      const moment = momentOf(facts, now - EMPTY_BLOCK_SECONDS);
       const empty = ownBlocks(facts, NO_DRAFT, node).filter(({ block }) => isEmpty(block, moment));
       const chosen = empty.slice(0, BLOCKS_PER_COMMIT);
       const deletes = chosen.flatMap(({ stored }): Write[] => (stored === undefined ? [] : [{ op: "delete-block", previous: stored }]));

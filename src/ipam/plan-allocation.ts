@@ -8,10 +8,10 @@
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
-import { type Address, equalAddresses } from "../lib/ip/address.ts";
+import type { Address } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
 import { expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, requireConfiguration } from "./cluster.ts";
-import { addressOf, type Draft, type DraftBlock, expectUnwritten, type Held, heldBy, NO_DRAFT, toBlockWrites } from "./draft.ts";
+import { addressOf, type Draft, type DraftBlock, expectUnwritten, findHeld, type Held, heldBy, NO_DRAFT, toBlockWrites } from "./draft.ts";
 import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
 import { type Pool, toPoolTable } from "./pools.ts";
 import type { AddressRequest } from "./request.ts";
@@ -148,7 +148,7 @@ function serveQueued(
 /** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */
 export function holdsAll(owner: AddressRequest["owner"], addresses: readonly Address[], facts: Facts): boolean {
   const held = heldBy(facts, NO_DRAFT, owner, owner.node);
-  return addresses.every((address) => held.some((one) => equalAddresses(addressOf(one), address)));
+  return addresses.every((address) => findHeld(held, address) !== undefined);
 }
 
 /** Whether it has any address at all. @throws FactsWanted as {@link holdsAll} */
@@ -227,8 +227,7 @@ function serve(request: AddressRequest, context: PlanContext, before: Draft): At
   };
   if (request.addresses.length > 0) {
     for (const address of request.addresses) {
-      const existing = candidates.find((candidate) => equalAddresses(addressOf(candidate), address));
-      add(existing, () => assignExplicit(request, address, context, draft));
+      add(findHeld(candidates, address), () => assignExplicit(request, address, context, draft));
     }
   } else {
     for (const family of request.families) {

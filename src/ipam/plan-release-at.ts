@@ -6,7 +6,7 @@ import type { Query, Write } from "../datastore/datastore.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { ordinalOf } from "../lib/ip/prefix.ts";
 import { release } from "./block.ts";
-import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
+import { expectNotFrozen, IPAM_CONFIGURATION, momentOf } from "./cluster.ts";
 import { lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "./draft.ts";
 import type { Facts } from "./facts.ts";
 
@@ -36,7 +36,7 @@ export function planReleaseAt(
   facts: Facts,
   now: number,
 ): ReleaseAtPlan {
-  const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
+  const moment = momentOf(facts, now);
   const all: Allocation[] = [];
   let draft = NO_DRAFT;
   for (const address of addresses) {

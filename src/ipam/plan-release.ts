@@ -6,8 +6,8 @@ import type { Query, Write } from "../datastore/datastore.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { addressAt } from "../lib/ip/prefix.ts";
 import { release } from "./block.ts";
-import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
-import { borrowedBlocks, NO_DRAFT, ownBlocks, toBlockWrites, withBlock } from "./draft.ts";
+import { expectNotFrozen, IPAM_CONFIGURATION, momentOf } from "./cluster.ts";
+import { blocksWithAddressesOf, NO_DRAFT, toBlockWrites, withBlock } from "./draft.ts";
 import type { Facts } from "./facts.ts";
 
 /** An address that was released. */
@@ -44,11 +44,11 @@ const MAX_BLOCKS = 16;
  */
 export function planReleaseOf(isTarget: (owner: AllocationOwner) => boolean, node: string, facts: Facts, now: number): ReleasePlan {
   const notFrozen = expectNotFrozen(facts);
-  const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
+  const moment = momentOf(facts, now);
   const released: ReleasedAddress[] = [];
   let draft = NO_DRAFT;
   let isAll = true;
-  for (const { stored, block } of [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)]) {
+  for (const { stored, block } of blocksWithAddressesOf(facts, draft, node)) {
     const result = release(block, ({ owner }: Allocation) => owner.node === node && isTarget(owner), moment);
     if (result.released.length === 0) continue;
     if (draft.size === MAX_BLOCKS) {

@@ -1,9 +1,9 @@
 /** Decides how an attachment's addresses are allocated to it once more, so that every commit decided on before then fails. */
 
 import type { AllocationOwner, Block } from "../api/ipam-block.ts";
-import { type Address, equalAddresses } from "../lib/ip/address.ts";
+import type { Address } from "../lib/ip/address.ts";
 import { expectReady } from "./cluster.ts";
-import { addressOf, heldBy, NO_DRAFT, toBlockWrites, withBlock } from "./draft.ts";
+import { findHeld, heldBy, NO_DRAFT, toBlockWrites, withBlock } from "./draft.ts";
 import type { Facts } from "./facts.ts";
 import type { Decision } from "./transact/transact.ts";
 
@@ -19,7 +19,7 @@ export function planRenewal(owner: AllocationOwner, addresses: readonly Address[
   const ready = expectReady(facts);
   let draft = NO_DRAFT;
   for (const address of addresses) {
-    const held = heldBy(facts, draft, owner, owner.node).find((one) => equalAddresses(addressOf(one), address));
+    const held = findHeld(heldBy(facts, draft, owner, owner.node), address);
     if (held === undefined) return { writes: [], result: false };
     const { stored, block } = held.from;
     draft = withBlock(draft, stored, renew(block, held.allocation.ordinal, now));

@@ -82,9 +82,14 @@ function findOverlaps(valid: readonly ValidPool[]): ReadonlyMap<string, string> 
   return reasons;
 }
 
-function whyShadowed({ pool: { name, cidr } }: ValidPool, isOlder: boolean): string {
-  const winner = `pool ${quote(name)} (${toPrefixText(cidr)})`;
+function whyShadowed({ pool }: ValidPool, isOlder: boolean): string {
+  const winner = `pool ${toPoolText(pool)}`;
   return isOlder ? `it overlaps the older ${winner}` : `it overlaps ${winner}, as old and first by name`;
+}
+
+/** `"blue" (10.65.0.0/16)`. */
+export function toPoolText({ name, cidr }: Pick<Pool, "name" | "cidr">): string {
+  return `${quote(name)} (${toPrefixText(cidr)})`;
 }
 
 /** Cheaper than comparing every pair. */

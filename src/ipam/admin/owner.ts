@@ -4,7 +4,7 @@ import type { Allocation } from "../../api/ipam-block.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import { ordinalOf, type Prefix } from "../../lib/ip/prefix.ts";
 import { isCoolingDown } from "../block.ts";
-import { configurationOf } from "../cluster.ts";
+import { momentOf } from "../cluster.ts";
 import { lookUpBlock, NO_DRAFT } from "../draft.ts";
 import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
 import { type Decision, transact, type TransactPorts } from "../transact/transact.ts";
@@ -26,7 +26,7 @@ export async function findOwner(ports: TransactPorts, address: Address): Promise
     const ordinal = block === undefined ? undefined : ordinalOf(block.cidr, address);
     if (block === undefined || ordinal === undefined)
       return { writes: [], result: { allocation: undefined, block: undefined, coolsUntil: undefined } };
-    const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
+    const moment = momentOf(facts, now);
     const allocation = block.allocations.find((candidate) => candidate.ordinal === ordinal);
     const end = (block.releasedAt.get(ordinal) ?? 0) + moment.cooldown;
     return { writes: [], result: { allocation, block, coolsUntil: isCoolingDown(block, ordinal, moment) ? end : undefined } };

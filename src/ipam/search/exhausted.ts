@@ -2,10 +2,10 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import type { Family } from "../../lib/ip/address.ts";
-import { containsPrefix, parsePrefix, sizeOf, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
+import { containsPrefix, parsePrefix, sizeOf, subnetCount } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { toOriginText } from "../owner-text.ts";
-import type { Pool, RefusedPool } from "../pools.ts";
+import { type Pool, type RefusedPool, toPoolText } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
 import type { PlanContext } from "./plan-context.ts";
 
@@ -30,7 +30,7 @@ export function noAddressLeft(exhaustion: Exhaustion): NetplugError {
   const { request, family, pools, refused } = exhaustion;
   const { owner, namedBy } = request;
   const reasons = [
-    ...pools.map((pool) => `pool ${quote(pool.name)} (${toPrefixText(pool.cidr)}): ${whyNothingLeft(pool, exhaustion)}`),
+    ...pools.map((pool) => `pool ${toPoolText(pool)}: ${whyNothingLeft(pool, exhaustion)}`),
     ...refused.map(({ name, reason }) => `pool ${quote(name)}: ${reason}`),
   ];
   const why = reasons.length > 0 ? reasons.join("; ") : noPool(exhaustion);

@@ -2,13 +2,13 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import type { Family } from "../../lib/ip/address.ts";
-import { equalPrefixes, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { equalPrefixes, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type Labels, matches } from "../../policy/selector/matches.ts";
 import { tryParseSelector } from "../../policy/selector/parse.ts";
 import { SelectorError } from "../../policy/selector/scanner.ts";
 import { toOriginText } from "../owner-text.ts";
-import { defect, type Pool, type PoolTable, type RefusedPool, type Refusal } from "../pools.ts";
+import { defect, type Pool, type PoolTable, type RefusedPool, type Refusal, toPoolText } from "../pools.ts";
 import type { Use } from "../request.ts";
 
 /** The request that pools are selected for. */
@@ -88,9 +88,7 @@ function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string, nam
   if (pool === undefined) {
     const invalid = table.invalid.find(({ name }) => name === wanted);
     if (invalid !== undefined) throw fail(invalid.reason);
-    const known = table.pools
-      .filter(({ cidr }) => cidr.family === criteria.family)
-      .map(({ name, cidr }) => `${quote(name)} (${toPrefixText(cidr)})`);
+    const known = table.pools.filter(({ cidr }) => cidr.family === criteria.family).map(toPoolText);
     throw fail(`no pool has this name or exactly this CIDR; IPv${criteria.family} pools are ${known.join(", ") || "none"}`);
   }
   const { family } = pool.cidr;
