@@ -3,8 +3,8 @@
 import type * as v from "valibot";
 import type { OpenApiSchema } from "./custom-resource-definition.ts";
 import type { AnyFieldTexts, CelRules } from "./definition.ts";
+import { type Action, actionsOf, type Entries, inspect, unwrap } from "../schema/inspect.ts";
 import { formOf } from "./field-forms.ts";
-import { type Action, actionsOf, inspect, unwrap } from "./inspect.ts";
 
 /** What the schema itself does not hold. */
 export interface Additions {
@@ -31,6 +31,7 @@ export function toOpenApi(schema: v.GenericSchema, path: string, fields: AnyFiel
 
 function structureOf(schema: v.GenericSchema, path: string, fields: AnyFieldTexts | undefined, additions: Additions): OpenApiSchema {
   const inspected = inspect(schema);
+  if (inspected === undefined) throw new TypeError(`describe "${path}": no type of OpenAPI is what "${schema.type}" is`);
   switch (inspected.type) {
     case "object":
       return toObject(inspected.entries, path, fields, additions);
@@ -51,12 +52,7 @@ function structureOf(schema: v.GenericSchema, path: string, fields: AnyFieldText
   }
 }
 
-function toObject(
-  entries: Readonly<Record<string, v.GenericSchema>>,
-  path: string,
-  fields: AnyFieldTexts | undefined,
-  additions: Additions,
-): OpenApiSchema {
+function toObject(entries: Entries, path: string, fields: AnyFieldTexts | undefined, additions: Additions): OpenApiSchema {
   const properties: Record<string, OpenApiSchema> = {};
   const required: string[] = [];
   for (const [name, entry] of Object.entries(entries)) {

@@ -2,8 +2,10 @@
 
 import * as v from "valibot";
 import { quote } from "../../lib/quote.ts";
+import { isJsonObject } from "../../lib/json.ts";
 import { closestName } from "./closest.ts";
 import type { SelectorPlace } from "./fields.ts";
+import { type Entries, inspect, unwrap } from "./inspect.ts";
 import { type PathStep, type Problem, toPathText } from "./problem.ts";
 
 /** Says what is wrong with a selector; undefined when nothing is. */
@@ -13,20 +15,21 @@ export type CheckSelector = (text: string, place: SelectorPlace) => string | und
 const UNSAFE_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
 /** Goes through a value beside its schema and collects what {@link Problem}s it finds. */
-export function walk(schema: v.GenericSchema, value: unknown, path: readonly PathStep[], checkSelector: CheckSelector): Problem[] {
-  if (isOptional(schema)) return walk(schema.wrapped, value, path, checkSelector);
+export function walk(field: v.GenericSchema, value: unknown, path: readonly PathStep[], checkSelector: CheckSelector): Problem[] {
+  const { schema } = unwrap(field);
   if (typeof value === "string") return selectorProblems(schema, value, path, checkSelector);
-  if (typeof value !== "object" || value === null) return [];
-  if (isArray(schema)) {
-    return Array.isArray(value) ? value.flatMap((item, index) => walk(schema.item, item, [...path, index], checkSelector)) : [];
+  const inspected = inspect(schema);
+  if (Array.isArray(value)) {
+    return inspected?.type === "array" ? value.flatMap((item, index) => walk(inspected.item, item, [...path, index], checkSelector)) : [];
   }
-  if (isRecord(schema)) {
+  if (!isJsonObject(value)) return [];
+  if (inspected?.type === "record") {
     return Object.keys(value)
       .filter((key) => UNSAFE_KEYS.has(key))
       .map((key) => ({ path: toPathText(path), message: `got key ${JSON.stringify(key)}, want another name` }));
   }
-  if (!isObject(schema) || Array.isArray(value)) return [];
-  const { entries } = schema;
+  if (inspected?.type !== "object") return [];
+  const { entries } = inspected;
   return Object.entries(value).flatMap(([key, child]) => {
     const entry = Object.hasOwn(entries, key) ? entries[key] : undefined;
     if (entry === undefined) return [unknownField([...path, key], key, entries)];
@@ -46,8 +49,8 @@ function unknownField(path: readonly PathStep[], key: string, entries: Entries):
 /** The part of an object that a field beside the parts belongs in, as in a patch that leaves out `spec`. */
 function parentOf(key: string, entries: Entries): string | undefined {
   return Object.keys(entries).find((name) => {
-    const part = entries[name];
-    return part !== undefined && isObject(part) && Object.hasOwn(part.entries, key);
+    const part = entries[name] && inspect(entries[name]);
+    return part?.type === "object" && Object.hasOwn(part.entries, key);
   });
 }
 
@@ -55,22 +58,4 @@ function selectorProblems(schema: v.GenericSchema, text: string, path: readonly 
   const place = (v.getMetadata(schema) as { readonly selector?: SelectorPlace }).selector;
   const message = place === undefined ? undefined : checkSelector(text, place);
   return message === undefined ? [] : [{ path: toPathText(path), message }];
-}
-
-function isOptional(schema: v.GenericSchema): schema is v.GenericSchema & { readonly wrapped: v.GenericSchema } {
-  return schema.type === "exact_optional";
-}
-
-function isArray(schema: v.GenericSchema): schema is v.GenericSchema & { readonly item: v.GenericSchema } {
-  return schema.type === "array";
-}
-
-function isRecord(schema: v.GenericSchema): boolean {
-  return schema.type === "record";
-}
-
-type Entries = Readonly<Record<string, v.GenericSchema>>;
-
-function isObject(schema: v.GenericSchema): schema is v.GenericSchema & { readonly entries: Entries } {
-  return schema.type === "object";
 }

@@ -1,4 +1,4 @@
-/** What a valibot schema is made of, to say the same in another language. */
+/** What a valibot schema is made of: to go through a value beside it, or to say the same in another language. */
 
 import type * as v from "valibot";
 
@@ -10,21 +10,24 @@ export interface Action {
   readonly requirement?: unknown;
 }
 
-/** A schema, told apart by its `type`; only what our schemas use. */
+/** The fields of an object. */
+export type Entries = Readonly<Record<string, v.GenericSchema>>;
+
+/** A schema, told apart by its `type`; only what can be said in a CRD. */
 export type Inspected =
-  | { readonly type: "object"; readonly entries: Readonly<Record<string, v.GenericSchema>> }
+  | { readonly type: "object"; readonly entries: Entries }
   | { readonly type: "array"; readonly item: v.GenericSchema }
   | { readonly type: "record"; readonly key: v.GenericSchema; readonly value: v.GenericSchema }
   | { readonly type: "picklist"; readonly options: readonly (string | number)[] }
   | { readonly type: "string" | "number" | "boolean" };
 
-/** Tells a schema by its type. @throws {TypeError} a type that {@link Inspected} does not list */
-export function inspect(schema: v.GenericSchema): Inspected {
-  if (!KNOWN.has(schema.type)) throw new TypeError(`inspect schema: got type "${schema.type}", want one of ${[...KNOWN].join(", ")}`);
+const KNOWN: ReadonlySet<string> = new Set(["object", "array", "record", "picklist", "string", "number", "boolean"]);
+
+/** Tells a schema by its type. @returns undefined for a type that {@link Inspected} does not list */
+export function inspect(schema: v.GenericSchema): Inspected | undefined {
+  if (!KNOWN.has(schema.type)) return undefined;
   return schema as unknown as Inspected; // the types of valibot's own constructors, by their tag
 }
-
-const KNOWN: ReadonlySet<string> = new Set(["object", "array", "record", "picklist", "string", "number", "boolean"]);
 
 /** What a pipe does after its first schema; nothing for a schema that is no pipe. */
 export function actionsOf(schema: v.GenericSchema): readonly Action[] {
