@@ -36,12 +36,19 @@ export function toNewObject({ metadata, spec }: Resource): CustomObject {
 
 /** Gives an object of this revision the resource's state, and leaves alone what others keep in it: finalizers, owners. */
 export function toReplacement({ metadata, spec }: Resource, revision: Revision): readonly JsonPatchOperation[] {
+  return [...toMetadataPatch(metadata, revision), { op: "add", path: "/spec", value: spec }];
+}
+
+/** Gives an object of this revision labels and annotations. */
+export function toMetadataPatch(
+  { labels = {}, annotations = {} }: Pick<Metadata, "labels" | "annotations">,
+  revision: Revision,
+): readonly JsonPatchOperation[] {
   return [
     // Not as a test: this way a lost race is a conflict and not an invalid patch.
     { op: "replace", path: "/metadata/resourceVersion", value: revision },
-    { op: "add", path: "/metadata/labels", value: metadata.labels ?? {} },
-    { op: "add", path: "/metadata/annotations", value: metadata.annotations ?? {} },
-    { op: "add", path: "/spec", value: spec },
+    { op: "add", path: "/metadata/labels", value: labels },
+    { op: "add", path: "/metadata/annotations", value: annotations },
   ];
 }
 

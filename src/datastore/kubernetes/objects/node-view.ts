@@ -9,7 +9,7 @@ import { type Node, podCidrsOf } from "../../../kube/core-types.ts";
 import type { JsonPatchOperation } from "../../../kube/patch.ts";
 import { isJsonObject, tryParseJson } from "../../../lib/json.ts";
 import type { Revision, Stored } from "../../datastore.ts";
-import { revisionOf, toMetadata } from "./custom-object.ts";
+import { revisionOf, toMetadata, toMetadataPatch } from "./custom-object.ts";
 
 const SPEC_ANNOTATION = "netplug.io/node-spec";
 
@@ -44,15 +44,8 @@ export function toNodePatch({ metadata, spec }: Resource, revision: Revision): r
   const ours = addresses?.filter(({ type }) => !ADDRESS_TYPES.some((own) => own === type)) ?? [];
   const own: NodeSpec = { ...rest, ...(ours.length > 0 && { addresses: ours }) };
   const hasOwn = Object.keys(own).length > 0;
-  return [
-    { op: "replace", path: "/metadata/resourceVersion", value: revision },
-    { op: "add", path: "/metadata/labels", value: metadata.labels ?? {} },
-    {
-      op: "add",
-      path: "/metadata/annotations",
-      value: { ...metadata.annotations, ...(hasOwn && { [SPEC_ANNOTATION]: JSON.stringify(own) }) },
-    },
-  ];
+  const annotations = { ...metadata.annotations, ...(hasOwn && { [SPEC_ANNOTATION]: JSON.stringify(own) }) };
+  return toMetadataPatch({ ...metadata, annotations }, revision);
 }
 
 function addressesOf({ status }: Node): readonly NodeAddress[] {
