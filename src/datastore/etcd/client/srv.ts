@@ -1,6 +1,7 @@
 /** Finds a cluster's members by DNS, as etcd's own clients do. */
 
 import { NetplugError } from "../../../lib/errors.ts";
+import { codeOf } from "../../../lib/fetch-fault.ts";
 import type { Random } from "../../../lib/ports.ts";
 import { quote } from "../../../lib/quote.ts";
 
@@ -53,7 +54,7 @@ export async function discover(domain: string, options: DiscoverOptions): Promis
       if (records.length > 0) return inOrder(records, random).map((record) => `${scheme}://${toHost(record.name)}:${record.port}`);
       failures.push(`${name}: no records`);
     } catch (cause) {
-      const code = codeOf(cause);
+      const code = codeOf(cause) || String(cause);
       failures.push(`${name}: ${code}`);
       if (!HAS_NONE.test(code)) break;
     }
@@ -87,9 +88,4 @@ function inOrder(records: readonly SrvRecord[], random: Random): readonly SrvRec
 
 function toHost(name: string): string {
   return name.endsWith(".") ? name.slice(0, -1) : name;
-}
-
-function codeOf(thrown: unknown): string {
-  const { code } = thrown as { code?: unknown };
-  return typeof code === "string" ? code : String(thrown);
 }
