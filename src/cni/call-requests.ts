@@ -98,7 +98,7 @@ export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
 
 /** The request that an ADD is planned from. A delegate's addresses are added later. */
 export function toAddRequest(call: Call, plain: AttachmentRequest, pod?: PodFacts): AddRequest {
-  const attachment = pod === undefined ? plain : { ...plain, mac: pod.request.mac ?? plain.mac, pod: pod.part };
+  const attachment = pod === undefined ? plain : { ...plain, mac: pod.request.mac ?? plain.mac, completeRecord: pod.completeRecord };
   const withoutIpam = pod?.request.addressesWithoutIpam ?? [];
   if (withoutIpam.length > 0)
     return { attachment, delegated: withoutIpam, owner: ownerOf(call, pod), namedBy: pod?.request.namedBy.addresses };
@@ -108,7 +108,10 @@ export function toAddRequest(call: Call, plain: AttachmentRequest, pod?: PodFact
 /** The part of an {@link AddRequest} that is known before the pod is read. */
 export function toAddSubject(call: Call, attachment: AttachmentRequest): AddSubject {
   // That there is a pod, whatever it is, says that the network's profile is not wanted.
-  return { attachment: { ...attachment, pod: {} }, ipam: hasOwnIpam(call) ? toAllocationSubject(call) : undefined };
+  return {
+    attachment: { ...attachment, completeRecord: (record) => record },
+    ipam: hasOwnIpam(call) ? toAllocationSubject(call) : undefined,
+  };
 }
 
 /** The part of an {@link AddressRequest} that is known before the pod is read. */

@@ -11,7 +11,7 @@ import { parseMac } from "../lib/mac-address.ts";
 import { keepAddresses, keepInterface } from "./kept-attachment.ts";
 import { addQueries, type AddRequest, planAdds } from "./plan-add.ts";
 import { recordQueryOf } from "./record.ts";
-import { askedRoutes, type AttachmentRequest, type PodPart } from "./plan-attachment.ts";
+import { askedRoutes, type AttachmentRequest, type CompleteRecord } from "./plan-attachment.ts";
 
 const NODE = "n1";
 
@@ -177,8 +177,9 @@ describe("keepInterface()", () => {
   });
 
   test("leaves labels and rights to the pod where its record is lost", async () => {
-    const pod: PodPart = { completeRecord: (plain) => plain };
-    expect(keepInterface(attachment({ pod }), await factsOf(await createWorld()), EXISTING).pod).toBe(pod);
+    const completeRecord: CompleteRecord = (plain) => plain;
+    const kept = keepInterface(attachment({ completeRecord }), await factsOf(await createWorld()), EXISTING);
+    expect(kept.completeRecord).toBe(completeRecord);
   });
 
   test.each([{ allowSpoofedSourcePrefixes: ["198.51.100.0/24"] }, { ipNATs: [{ internalIP: "192.0.2.7", externalIP: "203.0.113.8" }] }])(
@@ -187,21 +188,19 @@ describe("keepInterface()", () => {
       const world = await createWorld();
       await recordPast(world, "192.0.2.7");
       await changeRecord(world, (record) => ({ ...record, spec: { ...record.spec, ...rights } }));
-      const pod: PodPart = {
-        completeRecord: (plain) => ({
-          ...plain,
-          metadata: { ...plain.metadata, labels: { app: "new" } },
-          spec: { ...plain.spec, ipNATs: [{ internalIP: "192.0.2.7", externalIP: "203.0.113.7" }], allowSpoofedSourcePrefixes: ["::/0"] },
-        }),
-      };
-      const kept = keepInterface(attachment({ pod }), await factsOf(world), EXISTING);
+      const completeRecord: CompleteRecord = (plain) => ({
+        ...plain,
+        metadata: { ...plain.metadata, labels: { app: "new" } },
+        spec: { ...plain.spec, ipNATs: [{ internalIP: "192.0.2.7", externalIP: "203.0.113.7" }], allowSpoofedSourcePrefixes: ["::/0"] },
+      });
+      const kept = keepInterface(attachment({ completeRecord }), await factsOf(world), EXISTING);
       const plain = {
         apiVersion: "v3",
         kind: "WorkloadEndpoint",
         metadata: { name: "e" },
         spec: { orchestrator: "k8s", node: NODE, endpoint: "eth0" },
       };
-      const { metadata, spec } = kept.pod?.completeRecord(plain as WorkloadEndpoint) ?? (plain as WorkloadEndpoint);
+      const { metadata, spec } = kept.completeRecord?.(plain as WorkloadEndpoint) ?? (plain as WorkloadEndpoint);
       expect(metadata.labels).toEqual({ app: "new" });
       expect(spec).toEqual({ ...plain.spec, ...rights } as typeof spec);
     },

@@ -15,7 +15,7 @@ import type { Address } from "../lib/ip/address.ts";
 import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix } from "../lib/ip/prefix.ts";
 import type { MacAddress } from "../lib/mac-address.ts";
 import { type AddRequest, ADDRESSES_ONLY, ownerOf, ownRecordOf } from "./plan-add.ts";
-import { askedRoutes, type AttachmentRequest, type PodPart } from "./plan-attachment.ts";
+import { askedRoutes, type AttachmentRequest, type CompleteRecord } from "./plan-attachment.ts";
 
 /** An interface in a pod, as the kernel shows it. */
 export interface ExistingInterface {
@@ -60,21 +60,19 @@ function isManaged(address: Address, facts: Facts): boolean {
 
 /** The request for what the interface has besides its addresses. @param facts with all answers that {@link keepAddresses} needed */
 export function keepInterface(attachment: AttachmentRequest, facts: Facts, { mac, mtu, routes }: ExistingInterface): AttachmentRequest {
-  const pod = keepRights(attachment, ownRecordOf(attachment, facts));
-  return { ...attachment, mac, mtu, routes: keepRoutes(askedRoutes(attachment), routes), includeDefaultRoutes: false, pod };
+  const completeRecord = keepRights(attachment, ownRecordOf(attachment, facts));
+  return { ...attachment, mac, mtu, routes: keepRoutes(askedRoutes(attachment), routes), includeDefaultRoutes: false, completeRecord };
 }
 
 /** Labels and ports of a running pod may change, but not its floating addresses and allowed source prefixes: those stay as recorded. */
-function keepRights({ pod }: AttachmentRequest, record: WorkloadEndpoint | undefined): PodPart | undefined {
-  if (pod === undefined || record === undefined) return pod;
+function keepRights({ completeRecord }: AttachmentRequest, record: WorkloadEndpoint | undefined): CompleteRecord | undefined {
+  if (completeRecord === undefined || record === undefined) return completeRecord;
   const { ipNATs, allowSpoofedSourcePrefixes } = record.spec;
-  return {
-    completeRecord(plain) {
-      const asked = pod.completeRecord(plain);
-      const { ipNATs: _nats, allowSpoofedSourcePrefixes: _prefixes, ...spec } = asked.spec;
-      const kept = { ...(ipNATs && { ipNATs }), ...(allowSpoofedSourcePrefixes && { allowSpoofedSourcePrefixes }) };
-      return { ...asked, spec: { ...spec, ...kept } };
-    },
+  return (plain) => {
+    const asked = completeRecord(plain);
+    const { ipNATs: _nats, allowSpoofedSourcePrefixes: _prefixes, ...spec } = asked.spec;
+    const kept = { ...(ipNATs && { ipNATs }), ...(allowSpoofedSourcePrefixes && { allowSpoofedSourcePrefixes }) };
+    return { ...asked, spec: { ...spec, ...kept } };
   };
 }
 

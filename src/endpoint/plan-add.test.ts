@@ -12,6 +12,7 @@ import { readFacts, transact } from "../ipam/transact/transact.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";
 import type { PodIdentity } from "./names.ts";
 import { type AddOutcome, addQueries, type AddRequest, planAdds } from "./plan-add.ts";
+import type { CompleteRecord } from "./plan-attachment.ts";
 import { type DelRequest, delQueries, planDel } from "./plan-del.ts";
 import { recordQueryOf } from "./record.ts";
 
@@ -145,13 +146,13 @@ describe("planAdds()", () => {
   });
 
   test("asks for the network's profile only where Kubernetes tells nothing of the pod, read or not", () => {
-    const kindsOf = (pod: object | undefined): readonly string[] =>
-      addQueries([{ attachment: { ...attachment("c1"), pod }, ipam: { owner: { node: NODE }, addresses: [] } }]).flatMap((query) =>
-        query.type === "get" ? [query.ref.kind] : [],
+    const kindsOf = (completeRecord: CompleteRecord | undefined): readonly string[] =>
+      addQueries([{ attachment: { ...attachment("c1"), completeRecord }, ipam: { owner: { node: NODE }, addresses: [] } }]).flatMap(
+        (query) => (query.type === "get" ? [query.ref.kind] : []),
       );
     expect(kindsOf(undefined)).toContain("Profile");
-    expect(kindsOf({})).not.toContain("Profile");
-    expect(kindsOf({})).toContain("WorkloadEndpoint");
+    expect(kindsOf((record) => record)).not.toContain("Profile");
+    expect(kindsOf((record) => record)).toContain("WorkloadEndpoint");
   });
 
   test("lets one that cannot be served fail alone", async () => {

@@ -40,7 +40,7 @@ export type AddRequest = { readonly attachment: AttachmentRequest } & (
 
 /** The part of an ADD that decides what must be read for it: an {@link AddRequest}, or what is known of it while its pod is still being read. */
 export interface AddSubject {
-  readonly attachment: EndpointSubject & { readonly pod?: object | undefined };
+  readonly attachment: EndpointSubject & Pick<AttachmentRequest, "completeRecord">;
   readonly ipam?: AllocationSubject | undefined;
 }
 
@@ -76,7 +76,7 @@ export function addQueries(subjects: readonly AddSubject[]): readonly Query[] {
   const own = subjects.flatMap(({ ipam }) => (ipam === undefined ? [] : [ipam]));
   const records = subjects.flatMap(({ attachment }): Query[] => [
     recordQueryOf(attachment),
-    ...(attachment.pod === undefined ? [profileQuery(attachment)] : []),
+    ...(attachment.completeRecord === undefined ? [profileQuery(attachment)] : []),
   ]);
   return withoutRepeats([CLUSTER_INFORMATION, ...(own.length > 0 ? allocationQueries(own) : []), ...records]);
 }
@@ -173,7 +173,7 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   const addresses = isDelegated ? request.delegated : (allocated?.addresses ?? []).map(({ address }) => address);
   const attachment = { ...request.attachment, isDelegated };
   const stored = know(facts, recordQueryOf(attachment));
-  const hasProfile = attachment.pod === undefined && know(facts, profileQuery(attachment)) !== undefined;
+  const hasProfile = attachment.completeRecord === undefined && know(facts, profileQuery(attachment)) !== undefined;
   try {
     const plan = planAttachment(attachment, addresses, { record: stored, hasProfile, now });
     const isRecorded = recordedFor(attachment, facts).length > 0;

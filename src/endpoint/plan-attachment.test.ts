@@ -3,7 +3,7 @@ import { attachmentRequest } from "../../test/support/calls/attachment-request.t
 import { parseAddress } from "../lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import type { MacAddress } from "../lib/mac-address.ts";
-import { type AttachmentFacts, type AttachmentRequest, planAttachment, type PodPart } from "./plan-attachment.ts";
+import { type AttachmentFacts, type AttachmentRequest, type CompleteRecord, planAttachment } from "./plan-attachment.ts";
 import { toPodEndpoint } from "./pod-endpoint.ts";
 
 const NOW = 1_700_000_000;
@@ -66,8 +66,8 @@ describe("a pod of Kubernetes", () => {
   const workload = { containerID: "c1", ifName: "eth0", pod: { namespace: "shop", name: "web-0" } };
   const fields = { labels: { app: "web" }, generateName: "web-", serviceAccountName: "seller", profiles: ["kns.shop"], ports: [] };
   const podRequest = { floatingIPs: [parseAddress("192.0.2.7")], allowedSourcePrefixes: [parsePrefix("198.51.100.0/24")] };
-  const pod: PodPart = { completeRecord: (plain) => toPodEndpoint(plain, fields, podRequest) };
-  const request: AttachmentRequest = { ...REQUEST, workload, labels: { from: "config" }, pod };
+  const completeRecord: CompleteRecord = (plain) => toPodEndpoint(plain, fields, podRequest);
+  const request: AttachmentRequest = { ...REQUEST, workload, labels: { from: "config" }, completeRecord };
 
   test("brings labels, profiles and its request to its record, and its network has no profile", () => {
     const { writes, endpoint } = planAttachment(request, [V4], NOTHING);

@@ -12,11 +12,12 @@ import { toAlias, toHostName, type Workload } from "./names.ts";
 import { gatewayRoutesOf, type PodLink } from "./pod-link.ts";
 import { type EndpointSubject, toNetworkProfile, toWorkloadEndpoint } from "./record.ts";
 
-/** What a pod adds to its record. A function, so that a call that does not ask the Kubernetes API need not load the code behind it. */
-export interface PodPart {
-  /** Puts what the pod has and wants into its record. @throws {NetplugError} malformedRequest where the addresses cannot have what the pod asks for */
-  completeRecord(plain: WorkloadEndpoint): WorkloadEndpoint;
-}
+/**
+ * Puts what a pod has and wants into its record. A call that does not ask the Kubernetes API need not load the code behind it.
+ *
+ * @throws {NetplugError} malformedRequest where the addresses cannot have what the pod asks for
+ */
+export type CompleteRecord = (plain: WorkloadEndpoint) => WorkloadEndpoint;
 
 /** What the runtime asks for, apart from its addresses. */
 export interface AttachmentRequest extends EndpointSubject {
@@ -31,7 +32,7 @@ export interface AttachmentRequest extends EndpointSubject {
   readonly includeDefaultRoutes: boolean;
   readonly allowIpForwarding: boolean;
   /** Set where the Kubernetes API is asked: policy then follows the pod, and the network has no profile. */
-  readonly pod?: PodPart | undefined;
+  readonly completeRecord?: CompleteRecord | undefined;
 }
 
 /** What the datastore holds of it already. */
@@ -58,18 +59,18 @@ const MIN_MTU_IPV6 = 1280;
 /**
  * Pure: the same request, addresses and facts give the same plan on every host.
  *
- * @throws {NetplugError} invalidConfig for an MTU that does not carry the addresses, and what `completeRecord` of the pod throws
+ * @throws {NetplugError} invalidConfig for an MTU that does not carry the addresses, and what `completeRecord` throws
  */
 export function planAttachment(request: AttachmentRequest, addresses: readonly Address[], facts: AttachmentFacts): AttachmentPlan {
-  const { network, workload, mtu, pod } = request;
+  const { network, workload, mtu, completeRecord } = request;
   if (mtu < MIN_MTU_IPV6 && addresses.some(({ family }) => family === 6)) {
     throw new NetplugError("invalidConfig", `set MTU of ${quote(workload.ifName)}: got ${mtu}, want ${MIN_MTU_IPV6} or more for IPv6`);
   }
   const podMac = request.mac ?? toOwnMac(workload);
   const plain = toWorkloadEndpoint(request, podMac, addresses);
-  const endpoint = pod === undefined ? plain : pod.completeRecord(plain);
+  const endpoint = completeRecord?.(plain) ?? plain;
   const writes: Write[] = [];
-  if (pod === undefined && !facts.hasProfile) writes.push({ op: "create", resource: toNetworkProfile(network, workload) });
+  if (completeRecord === undefined && !facts.hasProfile) writes.push({ op: "create", resource: toNetworkProfile(network, workload) });
   writes.push(...writesOf(endpoint, facts));
   return { endpoint, link: toPodLink(request, podMac, addresses), writes };
 }

@@ -35,7 +35,7 @@ function portsOf(datastore: Datastore, { lockFile }: Container): TransactPorts {
 
 function toRequest({ node, pod, id }: Container, ipam: Partial<AddressRequest>): AddRequest {
   const workload = { containerID: id, ifName: "eth0", pod: { namespace: "default", name: pod } };
-  const attachment = attachmentRequest(node, workload, { pod: { completeRecord: (record: WorkloadEndpoint) => record } });
+  const attachment = attachmentRequest(node, workload, { completeRecord: (record: WorkloadEndpoint) => record });
   const { owner, ...request } = requestFor(id, node, ipam);
   return { attachment, ipam: { ...request, owner: { ...owner, pod, namespace: "default", endpoint: recordQueryOf(attachment).ref.name } } };
 }

@@ -2,7 +2,7 @@
 
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { PodRequest } from "../../endpoint/annotations/read-pod-request.ts";
-import type { PodPart } from "../../endpoint/plan-attachment.ts";
+import type { CompleteRecord } from "../../endpoint/plan-attachment.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Call } from "../call.ts";
 
@@ -13,7 +13,7 @@ export interface PodFacts {
   readonly namespaceLabels: Readonly<Record<string, string>>;
   /** What annotations ask for, completed by the network config. */
   readonly request: PodRequest;
-  readonly part: PodPart;
+  readonly completeRecord: CompleteRecord;
 }
 
 /** What an ADD must know besides what the datastore tells. */

@@ -78,7 +78,7 @@ export function toPodFacts(call: Call, identity: PodIdentity, pod: PodView | und
     const record = toPodEndpoint(plain, fields, request);
     return isEndpoint ? { ...record, metadata: { ...record.metadata, uid } } : record;
   };
-  return { uid, namespaceLabels: labels, request, part: { completeRecord } };
+  return { uid, namespaceLabels: labels, request, completeRecord };
 }
 
 /**
