@@ -1,15 +1,16 @@
 import { describe, expect, test } from "bun:test";
+import { addAll } from "../../test/support/calls/add-all.ts";
 import { attachmentRequest } from "../../test/support/calls/attachment-request.ts";
 import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam/ipam.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { type DatastoreTraits, ETCD_TRAITS, KUBERNETES_TRAITS } from "../datastore/traits.ts";
 import { collectWanted, type Facts } from "../ipam/facts.ts";
-import { readFacts, transact } from "../ipam/transact/transact.ts";
+import { readFacts } from "../ipam/transact/transact.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { parseMac } from "../lib/mac-address.ts";
 import { keepAddresses, keepInterface } from "./kept-attachment.ts";
-import { addQueries, type AddRequest, planAdds } from "./plan-add.ts";
+import { addQueries, type AddRequest } from "./plan-add.ts";
 import { recordQueryOf } from "./record.ts";
 import { askedRoutes, type AttachmentRequest, type CompleteRecord } from "./plan-attachment.ts";
 
@@ -42,17 +43,9 @@ async function keep(world: IpamWorld, traits: DatastoreTraits, asked = ASKED): P
   }
 }
 
-/** Records an attachment as an ADD does. */
-async function add(world: IpamWorld, request: AddRequest): Promise<void> {
-  await transact(world.ports, addQueries([request]), (facts, attempt) => {
-    const plan = planAdds([request], facts, attempt);
-    return { writes: plan.writes, result: plan.outcomes };
-  });
-}
-
 /** Records an attachment with addresses that nobody manages. @param annotations of the record, in place of those that say so */
 async function recordPast(world: IpamWorld, address: string, annotations?: Readonly<Record<string, string>>): Promise<void> {
-  await add(world, { attachment: attachment(), delegated: [parseAddress(address)] });
+  await addAll(world.ports, [{ attachment: attachment(), delegated: [parseAddress(address)] }]);
   if (annotations !== undefined) await changeRecord(world, (record) => ({ ...record, metadata: { ...record.metadata, annotations } }));
 }
 
@@ -96,13 +89,13 @@ describe("keepAddresses()", () => {
   test("leaves to the plan what is recorded and held, and what is neither", async () => {
     const world = await createWorld();
     expect(shown(await keep(world, ETCD_TRAITS))).toBe("as asked");
-    await add(world, ASKED);
+    await addAll(world.ports, [ASKED]);
     expect(shown(await keep(world, ETCD_TRAITS))).toBe("as asked");
   });
 
   test("takes what is held for ours although its pool is gone", async () => {
     const world = await createWorld();
-    await add(world, ASKED);
+    await addAll(world.ports, [ASKED]);
     await world.datastore.commit([{ op: "delete", ref: { kind: "IPPool", name: "a" } }]);
     expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe("as asked");
   });
@@ -136,7 +129,7 @@ describe("keepAddresses()", () => {
     const world = await createWorld();
     const delegated = ["192.0.2.7", "fd66::7"].map(parseAddress);
     await world.putPool("c", "fd66::/112");
-    await add(world, { attachment: attachment(), delegated });
+    await addAll(world.ports, [{ attachment: attachment(), delegated }]);
     await changeRecord(world, (record) => ({ ...record, metadata: { ...record.metadata, annotations: {} } }));
     expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe("as asked");
   });

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
+import { addAll } from "../../test/support/calls/add-all.ts";
 import { attachmentRequest } from "../../test/support/calls/attachment-request.ts";
 import { createIpamWorld, requestFor } from "../../test/support/ipam/ipam.ts";
 import { addressQueries, planReleaseAt } from "../ipam/plan-release-at.ts";
 import { transact } from "../ipam/transact/transact.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";
-import { addQueries, type AddRequest, planAdds } from "./plan-add.ts";
+import type { AddRequest } from "./plan-add.ts";
 
 test("a repeated ADD of which one address was released, and given away, gets the other, and another", async () => {
   const world = await createIpamWorld();
@@ -14,12 +15,10 @@ test("a repeated ADD of which one address was released, and given away, gets the
     attachment: attachmentRequest("n1", { containerID: "c1", ifName: "eth0", pod: undefined }),
     ipam: requestFor("c1", "n1", { families: [4, 6] }),
   };
-  const add = async (): Promise<readonly string[]> =>
-    await transact(world.ports, addQueries([request]), (facts, attempt) => {
-      const { writes, outcomes } = planAdds([request], facts, attempt);
-      const result = outcomes.flatMap((outcome) => ("error" in outcome ? [outcome.error.message] : outcome.addresses.map(toAddressText)));
-      return { writes, result };
-    });
+  const add = async (): Promise<readonly string[]> => {
+    const outcomes = await addAll(world.ports, [request]);
+    return outcomes.flatMap((outcome) => ("error" in outcome ? [outcome.error.message] : outcome.addresses.map(toAddressText)));
+  };
   const [v4 = "", v6 = ""] = await add();
   const lost = [parseAddress(v6)];
   await transact(world.ports, addressQueries(lost), (facts, { now }) => ({

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { addAll } from "../../test/support/calls/add-all.ts";
 import { attachmentRequest } from "../../test/support/calls/attachment-request.ts";
 import { failureOf } from "../../test/support/failure-of.ts";
 import { changedBefore } from "../../test/support/ipam/faulty-datastore.ts";
@@ -24,14 +25,6 @@ function attachment(containerID: string, pod?: PodIdentity): AddRequest["attachm
 
 function request(containerID: string, ipam: Partial<AddressRequest> = {}, pod?: PodIdentity): AddRequest {
   return { attachment: attachment(containerID, pod), ipam: requestFor(containerID, NODE, ipam) };
-}
-
-/** Plans and commits as the plugin does with one ADD, and an agent with several. */
-async function addAll(world: IpamWorld, requests: readonly AddRequest[]): Promise<readonly AddOutcome[]> {
-  return await transact(world.ports, addQueries(requests), (facts, attempt) => {
-    const plan = planAdds(requests, facts, attempt);
-    return { writes: plan.writes, result: plan.outcomes };
-  });
 }
 
 async function del(world: IpamWorld, containerID: string, records: DelRequest["records"]): Promise<void> {
@@ -69,7 +62,7 @@ test("a repeated ADD that waits for the lock, while its DEL is played, records w
   const world = await createIpamWorld(datastore);
   await world.putPool("a", "10.65.0.0/24");
   const wanted = request("c1", { addresses: [parseAddress("10.65.0.7")] });
-  await addAll(world, [wanted]);
+  await addAll(world.ports, [wanted]);
   const queries = addQueries([wanted]);
   const facts = await readFacts(world.ports, queries);
   const takeTurn = async ({ stallMs }: TurnWait): Promise<NodeTurn | undefined> => {
@@ -92,7 +85,7 @@ test("a repeated ADD that waits for the lock, while its DEL is played, records w
 
 test("an ADD whose address others have given it records nothing when a DEL was quicker", async () => {
   const world = await createWorld();
-  await addAll(world, [request("c0")]);
+  await addAll(world.ports, [request("c0")]);
   const [first, given] = [request("c1"), request("c2")];
   const facts = await readFacts(world.ports, addQueries([first]));
   const queued = (): readonly AddressRequest[] => ("ipam" in given ? [given.ipam] : []);
@@ -108,7 +101,7 @@ test("all that a repeated ADD is decided on is read at once", async () => {
   const world = await createWorld();
   const [own, delegated] = [request("c1"), { attachment: attachment("c2"), delegated: [parseAddress("192.0.2.7")] }];
   const subjects = [own, { attachment: delegated.attachment }];
-  await addAll(world, [own, delegated]);
+  await addAll(world.ports, [own, delegated]);
   for (const some of [[own], [delegated], [own, delegated]]) {
     const facts = await readFacts(
       world.ports,
@@ -127,7 +120,7 @@ describe("planAdds()", () => {
       commits.push(writes.length);
       return await commit(writes, options);
     };
-    const [outcome] = await addAll(world, [request("c1")]);
+    const [outcome] = await addAll(world.ports, [request("c1")]);
     expect(commits).toHaveLength(1);
     expect(await records(world)).toMatchObject([{ spec: { containerID: "c1", ipNetworks: [`${addressesOf(outcome)[0]}/32`] } }]);
     const [profile] = await world.datastore.read([{ type: "get", ref: { kind: "Profile", name: NETWORK } }]);
@@ -138,7 +131,7 @@ describe("planAdds()", () => {
   test("gives several ADDs of one commit different addresses, records for each, and one profile", async () => {
     const world = await createWorld();
     const outcomes = await addAll(
-      world,
+      world.ports,
       Array.from({ length: 20 }, (_, i) => request(`c${i}`)),
     );
     expect(new Set(outcomes.flatMap(addressesOf)).size).toBe(20);
@@ -157,7 +150,7 @@ describe("planAdds()", () => {
 
   test("lets one that cannot be served fail alone", async () => {
     const world = await createWorld();
-    const outcomes = await addAll(world, [
+    const outcomes = await addAll(world.ports, [
       request("c1"),
       request("c2", { pools: { 4: ["nowhere"] } }),
       request("c3", { addresses: [parseAddress("192.0.2.1")] }),
@@ -171,7 +164,7 @@ describe("planAdds()", () => {
     const world = await createWorld();
     await world.putPool("b", "fd65::/112");
     const small = { ...attachment("c2"), mtu: 1200 };
-    const outcomes = await addAll(world, [
+    const outcomes = await addAll(world.ports, [
       request("c1"),
       { attachment: small, ipam: requestFor("c2", NODE, { families: [4, 6] }) },
       request("c3"),
@@ -187,7 +180,7 @@ describe("planAdds()", () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/32", { blockSize: 32 });
     await world.putPool("b", "fd65::/112");
-    const outcomes = await addAll(world, [
+    const outcomes = await addAll(world.ports, [
       { attachment: { ...attachment("c1"), mtu: 1200 }, ipam: requestFor("c1", NODE, { families: [4, 6] }) },
       request("c2"),
     ]);
@@ -197,7 +190,7 @@ describe("planAdds()", () => {
 
   test("gives each its own addresses where some come from a delegate", async () => {
     const world = await createWorld();
-    const outcomes = await addAll(world, [
+    const outcomes = await addAll(world.ports, [
       request("c1", { addresses: [parseAddress("10.65.0.7")] }),
       { attachment: attachment("c2"), delegated: [parseAddress("10.77.0.2")] },
       request("c3", { addresses: [parseAddress("10.65.0.9")] }),
@@ -207,9 +200,9 @@ describe("planAdds()", () => {
 
   test("of a repeated ADD wants nothing written, and gives the same", async () => {
     const world = await createWorld();
-    const [first] = await addAll(world, [request("c1")]);
+    const [first] = await addAll(world.ports, [request("c1")]);
     world.datastore.commit = () => Promise.reject(new Error("a repeated ADD wrote something"));
-    const [second] = await addAll(world, [request("c1")]);
+    const [second] = await addAll(world.ports, [request("c1")]);
     expect(addressesOf(second)).toEqual(addressesOf(first));
     expect(second).toMatchObject({ isNew: false });
   });
@@ -223,25 +216,25 @@ describe("planAdds()", () => {
     ] as const) {
       const first = request(containerID);
       if (!("ipam" in first)) throw new Error("no addresses of our own");
-      const held = isHeld ? (await addAll(world, [first])).flatMap(addressesOf) : ["192.0.2.7"];
-      const [again] = await addAll(world, [{ attachment: first.attachment, delegated: past, owner: first.ipam.owner }]);
+      const held = isHeld ? (await addAll(world.ports, [first])).flatMap(addressesOf) : ["192.0.2.7"];
+      const [again] = await addAll(world.ports, [{ attachment: first.attachment, delegated: past, owner: first.ipam.owner }]);
       expect([addressesOf(again), kindOf(again)]).toEqual([held, undefined]);
     }
   });
 
   test("of a repeated ADD that asks for another address by now gives the recorded one, while it is held", async () => {
     const world = await createWorld();
-    const [first = ""] = (await addAll(world, [request("c1")])).flatMap(addressesOf);
+    const [first = ""] = (await addAll(world.ports, [request("c1")])).flatMap(addressesOf);
     const other = request("c1", { addresses: [parseAddress("10.65.0.200")] });
-    expect((await addAll(world, [other])).flatMap(addressesOf)).toEqual([first]);
+    expect((await addAll(world.ports, [other])).flatMap(addressesOf)).toEqual([first]);
     await world.del("c1", NODE);
     await world.add("c2", NODE, { addresses: [parseAddress(first)] });
-    expect((await addAll(world, [other])).flatMap(addressesOf)).toEqual(["10.65.0.200"]);
+    expect((await addAll(world.ports, [other])).flatMap(addressesOf)).toEqual(["10.65.0.200"]);
   });
 
   describe("says whether the attachment is new to the datastore:", () => {
     const isNew = async (world: IpamWorld, add: AddRequest): Promise<boolean | undefined> => {
-      const [outcome] = await addAll(world, [add]);
+      const [outcome] = await addAll(world.ports, [add]);
       return outcome === undefined || "error" in outcome ? undefined : outcome.isNew;
     };
     const ofDelegate = (containerID: string, pod?: PodIdentity): AddRequest => ({
@@ -273,13 +266,13 @@ describe("planAdds()", () => {
 
     test("when the record is of another container", async () => {
       const world = await createWorld();
-      await addAll(world, [ofDelegate("old", pod)]);
+      await addAll(world.ports, [ofDelegate("old", pod)]);
       expect(await isNew(world, ofDelegate("new", pod))).toBe(true);
     });
 
     test("when the record has kept its container but no addresses, as after a DEL on Kubernetes", async () => {
       const world = await createWorld();
-      await addAll(world, [ofDelegate("c1", pod)]);
+      await addAll(world.ports, [ofDelegate("c1", pod)]);
       const [stored] = await world.datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
       if (stored[0] === undefined) throw new Error("nothing was recorded");
       const { value, revision } = stored[0];
@@ -292,7 +285,7 @@ describe("planAdds()", () => {
   test("gives pods of one name in two namespaces a record each, in one commit", async () => {
     const world = await createWorld();
     await addAll(
-      world,
+      world.ports,
       ["shop", "bank"].map((namespace) => request(namespace, {}, { namespace, name: "web-0" })),
     );
     expect((await records(world)).map(({ metadata }) => metadata.namespace).toSorted()).toEqual(["bank", "shop"]);
@@ -305,7 +298,7 @@ describe("planAdds()", () => {
 
   test("records a delegate's addresses without a block", async () => {
     const world = await createWorld();
-    const [outcome] = await addAll(world, [{ attachment: attachment("c1"), delegated: [parseAddress("10.77.0.2")] }]);
+    const [outcome] = await addAll(world.ports, [{ attachment: attachment("c1"), delegated: [parseAddress("10.77.0.2")] }]);
     expect(addressesOf(outcome)).toEqual(["10.77.0.2"]);
     expect(await records(world)).toMatchObject([{ spec: { ipNetworks: ["10.77.0.2/32"] } }]);
     expect(await world.blocks()).toEqual([]);
@@ -323,7 +316,7 @@ describe("planAdds()", () => {
       await world.datastore.commit([{ op: "delete", ref: { kind: "ClusterInformation", name: "default" }, revision: cluster.revision }]);
     } else await world.put("ClusterInformation", "default", spec);
     for (const add of [request("c1"), { attachment: attachment("c2"), delegated: [parseAddress("10.77.0.2")] }]) {
-      expect(await failureOf(addAll(world, [add]))).toMatchObject({ code });
+      expect(await failureOf(addAll(world.ports, [add]))).toMatchObject({ code });
     }
     expect(await records(world)).toEqual([]);
   });
@@ -333,7 +326,7 @@ describe("planAdds()", () => {
       const world = await createWorld();
       const lock = (): Promise<void> => world.put("ClusterInformation", "default", { datastoreReady: false });
       const ports = { ...world.ports, datastore: changedBefore(world.datastore, "create", lock) };
-      expect(await failureOf(addAll({ ...world, ports }, [add]))).toMatchObject({ code: 11 });
+      expect(await failureOf(addAll(ports, [add]))).toMatchObject({ code: 11 });
       expect([await records(world), await world.blocks()]).toEqual([[], []]);
     }
   });

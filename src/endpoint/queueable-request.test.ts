@@ -1,13 +1,14 @@
 /** What others may give an attachment while its ADD waits. */
 
 import { expect, test } from "bun:test";
+import { addAll } from "../../test/support/calls/add-all.ts";
 import { attachmentRequest } from "../../test/support/calls/attachment-request.ts";
 import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam/ipam.ts";
 import { allocate } from "../ipam/allocate.ts";
 import type { AddressRequest } from "../ipam/request.ts";
-import { readFacts, transact } from "../ipam/transact/transact.ts";
+import { readFacts } from "../ipam/transact/transact.ts";
 import { parseAddress } from "../lib/ip/address.ts";
-import { addQueries, type AddRequest, planAdds, toQueueableRequest } from "./plan-add.ts";
+import { addQueries, type AddRequest, toQueueableRequest } from "./plan-add.ts";
 
 const NODE = "n1";
 
@@ -26,9 +27,7 @@ const delegated: AddRequest = { attachment: wanted.attachment, delegated: [parse
 async function worldAfter(before: readonly AddRequest[]): Promise<IpamWorld> {
   const world = await createIpamWorld();
   await world.putPool("a", "10.65.0.0/24");
-  for (const one of before) {
-    await transact(world.ports, addQueries([one]), (facts, attempt) => ({ ...planAdds([one], facts, attempt), result: undefined }));
-  }
+  for (const one of before) await addAll(world.ports, [one]);
   return world;
 }
 
