@@ -21,9 +21,9 @@ beforeEach(async () => {
 });
 
 /** What the kubelet says of `web-0`. */
-async function report(ip: string, hasSandbox: "True" | "False" = "True"): Promise<void> {
+async function report(ip: string, hasSandbox: "True" | "False" = "True", phase = "Running"): Promise<void> {
   const conditions = [{ type: "PodReadyToStartContainers", status: hasSandbox }];
-  const status = JSON.stringify({ status: { phase: "Running", podIP: ip, podIPs: [{ ip }], conditions } });
+  const status = JSON.stringify({ status: { phase, podIP: ip, podIPs: [{ ip }], conditions } });
   await world.api.kubectl(["patch", "pod", "web-0", "-n", "prod", "--subresource=status", "--type=merge", "-p", status]);
 }
 
@@ -97,6 +97,15 @@ test("the address of a pod whose record was cleared has not leaked until the pod
   await world.api.kubectl(["delete", "pod", "web-0", "-n", "prod", "--wait=false"]);
   expect(await readIpamProblems(world)).toEqual([]);
   await deletePod(world.api, { namespace: "prod", name: "web-0" });
+  expect(await readIpamProblems(world)).toEqual([expect.stringMatching(/^leaked-address 10\.65\.0\.8: /)]);
+});
+
+test("the address of a pod that somebody called ended has not leaked while its kubelet says that it has its sandbox (needs cluster)", async () => {
+  const ip = await giveAddress(world, "web-0", "n1", "10.65.0.8", "c-web-0", 120_000);
+  await runWithRecord(world, "web-0", "n1", ip);
+  await report(ip, "True", "Failed");
+  expect(await readIpamProblems(world)).toEqual([]);
+  await report(ip, "False", "Failed");
   expect(await readIpamProblems(world)).toEqual([expect.stringMatching(/^leaked-address 10\.65\.0\.8: /)]);
 });
 

@@ -113,11 +113,27 @@ describe("an endpoint", () => {
     expect(shown({ ...WEB, status })).toEqual([]); // no record: the status stands for it
     expect(shown(recorded({ "containerID.net1": "c1", "podIPs.net1": "" }, { status }), "net1")).toEqual([]);
     expect(shown({ ...cleared, status: { ...status, conditions: [] } })).toEqual([]);
-    expect(shown({ ...cleared, status: { ...status, phase: "Succeeded" } })).toEqual([]);
+    expect(shown({ ...cleared, status: { ...status, conditions: [], phase: "Succeeded" } })).toEqual([]);
     const ending = { ...cleared, metadata: { ...cleared.metadata, deletionTimestamp: "2026-01-02T03:04:05Z" } };
     expect(shown(ending)).toEqual([]);
     const { metadata } = toEndpoint(ending, "eth0", "n1")?.value ?? { metadata: { name: "" } };
     expect(endingAddresses({ metadata }).map(toAddressText)).toEqual(["10.65.0.7", "fd65::7"]);
+  });
+
+  test("of a pod that somebody called ended shows what it may still have: its kubelet does so only when the sandbox is gone", () => {
+    const sandbox = (status: string) => ({ phase: "Failed", conditions: [{ type: "PodReadyToStartContainers", status }] });
+    const shown = (pod: Pod, ifName = "eth0"): readonly string[] => {
+      const { metadata, spec } = toEndpoint(pod, ifName, "n1")?.value ?? { metadata: { name: "" }, spec: undefined };
+      expect([spec?.ipNetworks, reportedAddresses({ metadata })]).toEqual([[], []]);
+      return endingAddresses({ metadata }).map(toAddressText);
+    };
+    const podIPs = [{ ip: "10.65.0.7" }, { ip: "fd65::7" }];
+    const all = ["10.65.0.7", "fd65::7"];
+    expect(shown(recorded(C1, { status: { ...sandbox("True"), podIPs } }))).toEqual(all);
+    expect(shown(recorded({ ...C1, podIPs: "" }, { status: { ...sandbox("True"), podIPs } }))).toEqual(all);
+    expect(shown({ ...WEB, status: { ...sandbox("True"), podIPs } })).toEqual(all);
+    expect(shown(recorded({ "podIPs.net1": "10.66.0.7/32" }, { status: { ...sandbox("True"), podIPs } }), "net1")).toEqual(["10.66.0.7"]);
+    expect(shown(recorded(C1, { status: { ...sandbox("False"), podIPs } }))).toEqual([]);
   });
 
   test("shows what the kubelet reports beside addresses that somebody wrote into the record", () => {

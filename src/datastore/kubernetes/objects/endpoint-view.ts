@@ -54,7 +54,7 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
   const fields = toPodFields(pod);
   const { annotations = {} } = metadata;
   const networks = toNetworks(pod, podIPs, ifName);
-  const reported = podIPs !== undefined && ifName === FIRST_INTERFACE ? toReported(pod, networks) : undefined;
+  const reported = toReported(pod, podIPs, networks, ifName);
   const nats = toShownNATs(annotations, networks);
   const sources = toShownSources(annotations);
   const value: WorkloadEndpoint = {
@@ -179,16 +179,25 @@ function toNetwork(ip: string): string {
 }
 
 /**
- * What the kubelet says of a pod that has a sandbox, and the record does not: somebody may have cleared or changed that. Without a sandbox, as
- * between the DEL and the next ADD, the kubelet goes on naming the addresses that the pod had; of a pod that ends it may do so for some seconds.
+ * What a pod with a sandbox has, and the record does not say: somebody may have cleared or changed that. Without a sandbox, as between the DEL
+ * and the next ADD, the kubelet goes on naming the addresses that the pod had; of a pod that ends it may do so for some seconds. The kubelet
+ * calls a pod ended after the DEL, so one that has its sandbox was called so by somebody else, as when its node was lost: it may still run.
  */
-function toReported(pod: Pod, networks: readonly string[]): Readonly<Record<string, string>> | undefined {
-  const { podIPs = [], conditions = [] } = pod.status ?? {};
+function toReported(
+  pod: Pod,
+  podIPs: string | undefined,
+  networks: readonly string[],
+  ifName: string,
+): Readonly<Record<string, string>> | undefined {
+  const { conditions = [] } = pod.status ?? {};
   const hasSandbox = conditions.some(({ type, status }) => type === "PodReadyToStartContainers" && status === "True");
-  if (!hasSandbox || hasEnded(pod)) return undefined;
-  const others = podIPs.map(({ ip }) => ip).filter((ip) => !networks.includes(toNetwork(ip)));
+  if (!hasSandbox) return undefined;
+  const ofKubelet = ifName === FIRST_INTERFACE ? (pod.status?.podIPs ?? []).map(({ ip }) => toNetwork(ip)) : [];
+  const all = hasEnded(pod) ? [...(podIPs ?? "").split(",").filter(isAddress), ...ofKubelet] : ofKubelet;
+  const others = [...new Set(all)].filter((network) => !networks.includes(network)).map((network) => network.replace(/\/.*/, ""));
   if (others.length === 0) return undefined;
-  return { [pod.metadata.deletionTimestamp === undefined ? REPORTED_ADDRESSES : ENDING_ADDRESSES]: others.join(",") };
+  const mayHaveEnded = hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined;
+  return { [mayHaveEnded ? ENDING_ADDRESSES : REPORTED_ADDRESSES]: others.join(",") };
 }
 
 function hasEnded({ status: { phase } = {} }: Pod): boolean {
