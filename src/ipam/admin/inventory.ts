@@ -30,6 +30,8 @@ export interface Inventory extends AllBlocks {
   readonly nodes: ReadonlySet<string>;
   readonly podCidrs: PodCidrs;
   readonly endpoints: readonly WorkloadEndpoint[];
+  /** Whether these are of all pods that a node has taken, those of other main plugins too. */
+  readonly areRecordsPods: boolean;
   /** Allocations by address text. */
   readonly allocations: ReadonlyMap<string, Allocation>;
   /** Endpoints by address text. */
@@ -71,6 +73,7 @@ export async function takeInventory(datastore: Datastore): Promise<Inventory> {
     nodes: new Set(nodeNames),
     podCidrs: podCidrsByNode(nodes.map(({ value }) => value)),
     endpoints: records,
+    areRecordsPods: datastore.traits.recordsArePods,
     allocations,
     users: usersOf(records, recordedAddresses),
     reported: usersOf(records, reportedAddresses),

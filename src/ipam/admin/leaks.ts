@@ -9,6 +9,7 @@ import { LONGEST_ADD_MS } from "../longest-add.ts";
 import { describeAllocation } from "../owner-text.ts";
 import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
 import { transact, type TransactPorts } from "../transact/transact.ts";
+import { describeGonePod, knownPods } from "./gone-pods.ts";
 import { type Inventory, knowsAll, takeInventory } from "./inventory.ts";
 
 /** An address that stays allocated although its endpoint does not have it. */
@@ -36,21 +37,29 @@ const ADDRESSES_PER_COMMIT = 32;
 
 /** Nothing when not all endpoints are known. */
 export function* leaksIn(inventory: Inventory): Generator<Leak> {
-  const { allocations, users, reported, ending, endpoints } = inventory;
+  const { allocations, users, reported, ending, endpoints, nodes, areRecordsPods } = inventory;
   if (!knowsAll(inventory, "WorkloadEndpoint")) return;
   const byName = Map.groupBy(endpoints, ({ metadata }) => metadata.name);
+  const pods = areRecordsPods ? knownPods(endpoints, nodes) : undefined;
   for (const [object, allocation] of allocations) {
     const { owner } = allocation;
     const { endpoint, namespace } = owner;
-    if (endpoint === undefined) continue; // another main plugin's: it has no endpoint
+    if (endpoint === undefined) {
+      const why = pods === undefined ? undefined : describeGonePod(owner, pods);
+      if (why !== undefined) yield toLeak(object, allocation, "under another main plugin, and ", why);
+      continue;
+    }
     const isTheirs = ({ metadata }: WorkloadEndpoint): boolean => metadata.name === endpoint && metadata.namespace === namespace;
     // A pod whose record was cleared, and that runs for its kubelet, still has what it is allocated.
     const having = [users, reported, ending].flatMap((endpointsBy) => endpointsBy.get(object) ?? []);
     if (having.some((user) => isEndpointOf(user, owner))) continue;
-    const why = describeRecord(byName.get(endpoint)?.find(isTheirs));
-    const detailStart = `allocated to ${describeAllocation(allocation)} for endpoint ${quote(endpoint)}, `;
-    yield { object, allocation, detailStart, detail: `${detailStart}${why}` };
+    yield toLeak(object, allocation, `for endpoint ${quote(endpoint)}, `, describeRecord(byName.get(endpoint)?.find(isTheirs)));
   }
+}
+
+function toLeak(object: string, allocation: Allocation, what: string, why: string): Leak {
+  const detailStart = `allocated to ${describeAllocation(allocation)} ${what}`;
+  return { object, allocation, detailStart, detail: `${detailStart}${why}` };
 }
 
 function describeRecord(record: WorkloadEndpoint | undefined): string {

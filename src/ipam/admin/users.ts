@@ -1,5 +1,6 @@
 /** Which endpoints have an address, whoever it is allocated to. */
 
+import { joinEndpointName } from "../../api/endpoint-names.ts";
 import { endingAddresses, reportedAddresses } from "../../api/reported-addresses.ts";
 import { DEFAULT_NAMESPACE } from "../../api/resource.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
@@ -7,6 +8,7 @@ import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { type Address, equalAddresses } from "../../lib/ip/address.ts";
 import { quote } from "../../lib/quote.ts";
+import { describeGonePod, knownPods } from "./gone-pods.ts";
 
 /**
  * Endpoints that have an address by their record, or by their kubelet where that was cleared. Those that cannot be read are left out:
@@ -21,23 +23,35 @@ export async function findUsers(datastore: Datastore, address: Address): Promise
   });
 }
 
-/** The endpoint that an address is allocated for. */
+/** The endpoint that an address is allocated for; under another main plugin the pod. */
 interface OwnEndpoint {
-  readonly name: string;
-  readonly exists: boolean;
+  /** For messages: what it is, and its name. */
+  readonly title: string;
   readonly hasAddress: boolean;
+  /** How that contradicts the allocation. */
+  readonly contradiction: string | undefined;
 }
 
-/** The endpoint that an address is allocated for, and whether it has the address; undefined for another main plugin's, which has none. */
+/** Whether the endpoint that an address is allocated for has it; undefined for another main plugin's whose pod is not known: that has no endpoint. */
 export async function findOwnEndpoint(datastore: Datastore, address: Address, owner: AllocationOwner): Promise<OwnEndpoint | undefined> {
-  if (owner.endpoint === undefined) return undefined;
-  const ref = { kind: "WorkloadEndpoint", namespace: owner.namespace ?? DEFAULT_NAMESPACE, name: owner.endpoint } as const;
-  const [stored] = await datastore.read([{ type: "get", ref }]);
+  const { endpoint, node, namespace = DEFAULT_NAMESPACE, pod, ifName } = owner;
+  if (endpoint === undefined && (pod === undefined || !datastore.traits.recordsArePods)) return undefined;
+  const name = endpoint ?? joinEndpointName(node, "k8s", pod ?? "", ifName);
+  const [stored] = await datastore.read([{ type: "get", ref: { kind: "WorkloadEndpoint", namespace, name } }]);
   const sources = [recordedAddresses, reportedAddresses, endingAddresses];
   const having = stored === undefined ? [] : sources.flatMap((addressesOf) => addressesOf(stored.value));
   const hasAddress = having.some((one) => equalAddresses(one, address));
-  return { name: `${ref.namespace}/${ref.name}`, exists: stored !== undefined, hasAddress };
+  if (endpoint === undefined) {
+    const gone = describeGonePod(owner, knownPods(stored === undefined ? [] : [stored.value], NO_NODES));
+    return { title: `pod ${quote(`${namespace}/${pod}`)}`, hasAddress: hasAddress && gone === undefined, contradiction: gone };
+  }
+  const title = `workloadendpoint ${quote(`${namespace}/${name}`)}`;
+  const contradiction = stored === undefined ? `there is no ${title}` : `${title} does not have it`;
+  return { title, hasAddress, contradiction: hasAddress ? undefined : contradiction };
 }
+
+/** Whoever asks for a static pod whose mirror is gone hears that: it is true. */
+const NO_NODES: ReadonlySet<string> = new Set();
 
 /** One after the other, for messages. */
 export function describeEndpoints(endpoints: readonly WorkloadEndpoint[]): string {

@@ -35,7 +35,7 @@ async function releaseOne(cli: Cli, ip: Address): Promise<number> {
     say(cli, `${text} released; it was assigned to ${describeAllocation(allocation)}`);
     const endpoint = await findOwnEndpoint(datastore, ip, allocation.owner);
     if (endpoint?.hasAddress === true)
-      note(cli, `warning: workloadendpoint "${endpoint.name}" still has ${text}; end that workload before the address is given again`);
+      note(cli, `warning: ${endpoint.title} still has ${text}; end that workload before the address is given again`);
     return EXIT.done;
   });
 }

@@ -63,10 +63,8 @@ async function describeContradiction(datastore: Datastore, ip: Address, allocati
     const users = await findUsers(datastore, ip);
     return users.length === 0 ? undefined : `but it is used by ${describeEndpoints(users)}`;
   }
-  const endpoint = await findOwnEndpoint(datastore, ip, allocation.owner);
-  if (endpoint === undefined || endpoint.hasAddress) return undefined;
-  const title = `workloadendpoint ${quote(endpoint.name)}`;
-  return endpoint.exists ? `but ${title} does not have it` : `but there is no ${title}`;
+  const contradiction = (await findOwnEndpoint(datastore, ip, allocation.owner))?.contradiction;
+  return contradiction === undefined ? undefined : `but ${contradiction}`;
 }
 
 /** What pools and reservations say of an address. @param unread gets why one of them cannot be read */

@@ -1,0 +1,46 @@
+/**
+ * Whether the pod is gone that has an address under another main plugin, such as `ptp`: no endpoint shows such an address. Where pods are the
+ * endpoints' records, a pod exists before its ADD and until its sandbox is gone, unless somebody deletes it by force.
+ */
+
+import type { AllocationOwner } from "../../api/ipam-block.ts";
+import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+
+/** What is known of pods. */
+export interface KnownPods {
+  /** One endpoint of each pod that a node has taken, by {@link toPodKey}. */
+  readonly byName: ReadonlyMap<string, WorkloadEndpoint>;
+  readonly nodes: ReadonlySet<string>;
+}
+
+/** By their names, those of a namespace apart. */
+export function knownPods(endpoints: readonly WorkloadEndpoint[], nodes: ReadonlySet<string>): KnownPods {
+  const named = endpoints.map((endpoint): [string, WorkloadEndpoint] => [
+    toPodKey(endpoint.metadata.namespace, endpoint.spec.pod),
+    endpoint,
+  ]);
+  return { byName: new Map(named), nodes };
+}
+
+/** @returns why nobody has the owner's addresses any more; undefined: the pod is there, or nobody can tell */
+export function describeGonePod({ pod, namespace, podUID }: AllocationOwner, { byName, nodes }: KnownPods): string | undefined {
+  if (pod === undefined || namespace === undefined || podUID === undefined) return undefined;
+  const found = byName.get(toPodKey(namespace, pod));
+  if (found === undefined) return isPerhapsStatic(pod, nodes) ? undefined : "that pod is gone";
+  return found.metadata.uid === podUID || isMirror(found) ? undefined : "that pod is gone, and another one has its name";
+}
+
+function toPodKey(namespace = "", pod = ""): string {
+  return `${namespace}/${pod}`;
+}
+
+/** A static pod runs on when its mirror is deleted, and its kubelet soon makes another one, with another UID. */
+function isMirror({ metadata: { annotations } }: WorkloadEndpoint): boolean {
+  return annotations?.["kubernetes.io/config.mirror"] !== undefined;
+}
+
+/** A kubelet calls a static pod's mirror after its node: `NAME-NODE`. */
+function isPerhapsStatic(pod: string, nodes: ReadonlySet<string>): boolean {
+  for (let dash = pod.indexOf("-"); dash !== -1; dash = pod.indexOf("-", dash + 1)) if (nodes.has(pod.slice(dash + 1))) return true;
+  return false;
+}

@@ -1,0 +1,118 @@
+/** `ipam check` on a real API server: addresses under another main plugin, such as `ptp`, leak when their pod is gone, and never before. */
+
+import { beforeEach, describe, expect } from "bun:test";
+import { allocateFor } from "../support/cli/container-addresses.ts";
+import { readIpamProblems } from "../support/cli/ipam-report.ts";
+import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
+import { createNamespace, createNode, createPod, deletePod, type TestPod } from "../support/servers/kubernetes.ts";
+
+const [test, world] = shareKubernetesCliWorld(async (world) => {
+  await world.done(["init"]);
+  await createNamespace(world.api, "prod");
+  await createNode(world.api, "n1", []);
+});
+
+beforeEach(async () => {
+  await world.api.kubectl(["delete", "pods", "--all", "-n", "prod", "--force", "--grace-period=0"]);
+  await world.api.kubectl(["delete", "ippools,ipamblocks", "--all"]);
+  await world.createPool("pods", "10.65.0.0/24");
+});
+
+const IP = "10.65.0.7";
+const MIRROR = { "kubernetes.io/config.mirror": "0f2a" };
+
+const run = (name: string, otherAnnotations = {}): Promise<TestPod> =>
+  createPod(world.api, { name, namespace: "prod", spec: { nodeName: "n1" }, otherAnnotations });
+
+/** As an ADD of netplug-ipam leaves it. */
+async function give({ name, namespace, uid }: TestPod, node = "n1", agoMs = 120_000): Promise<void> {
+  await allocateFor(world.datastore, `c-${name}`, node, { address: IP, owner: { pod: name, namespace, podUID: uid }, agoMs });
+}
+
+async function report(pod: string): Promise<void> {
+  const status = JSON.stringify({ status: { phase: "Running", podIP: IP, podIPs: [{ ip: IP }] } });
+  await world.api.kubectl(["patch", "pod", pod, "-n", "prod", "--subresource=status", "--type=merge", "-p", status]);
+}
+
+const leak = (pod: string, why: string) =>
+  expect.stringMatching(
+    new RegExp(
+      `^leaked-address 10\\.65\\.0\\.7: allocated to pod "prod/${pod}" \\(.*Z under another main plugin, and that pod is gone${why}$`,
+    ),
+  );
+
+test.each(["n1", "rack-7"])("a pod is there, on a node that calls itself %s, and then it is gone (needs cluster)", async (node) => {
+  const pod = await run("web-0");
+  await give(pod, node);
+  expect(await readIpamProblems(world)).toEqual([]); // its kubelet has not heard of the address yet
+  await report("web-0");
+  expect(await readIpamProblems(world)).toEqual([]);
+  await deletePod(world.api, pod);
+  expect(await readIpamProblems(world)).toEqual([leak("web-0", "")]);
+  expect(await world.done(["ipam", "show", `--ip=${IP}`])).toContain("\nbut that pod is gone\n");
+  const { stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
+  expect(await world.done(["ipam", "release", "--from-report=-"], { stdin: stdout })).toEndWith("released 1 of 1 leaked address\n");
+  expect(await readIpamProblems(world)).toEqual([]);
+});
+
+test("a pod that was made anew under the same name does not have the address of the former one (needs cluster)", async () => {
+  const pod = await run("web-0");
+  await give(pod);
+  await deletePod(world.api, pod);
+  await run("web-0");
+  expect(await readIpamProblems(world)).toEqual([leak("web-0", ", and another one has its name")]);
+  const { stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
+  // It gets the same address meanwhile.
+  await world.done(["ipam", "release", `--ip=${IP}`]);
+  await deletePod(world.api, pod);
+  await give(await run("web-0"), "n1", 0);
+  expect(await readIpamProblems(world)).toEqual([]);
+  expect((await world.ctl(["ipam", "release", "--from-report=-"], { stdin: stdout })).stderr).toContain(`${IP} left: it is not leaked`);
+  expect(await world.done(["ipam", "show", `--ip=${IP}`])).not.toContain("but ");
+});
+
+test("an address that was given just now is left, for an ADD may be under way (needs cluster)", async () => {
+  const pod = await run("web-0");
+  await give(pod, "n1", 0);
+  await deletePod(world.api, pod);
+  const { stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
+  expect(await world.ctl(["ipam", "release", "--from-report=-"], { stdin: stdout })).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining(`${IP} left: it was given less than a minute ago`),
+  });
+});
+
+describe("of a static pod no address is called leaked:", () => {
+  test("neither while it has no mirror, nor when it has another one (needs cluster)", async () => {
+    const mirror = await run("kept-n1", MIRROR);
+    await give(mirror, "rack-7");
+    await deletePod(world.api, mirror);
+    expect(await readIpamProblems(world)).toEqual([]);
+    await run("kept-n1", MIRROR);
+    expect(await readIpamProblems(world)).toEqual([]);
+    expect(await world.done(["ipam", "show", `--ip=${IP}`])).not.toContain("but ");
+  });
+
+  test("but when its node is gone (needs cluster)", async () => {
+    await createNode(world.api, "n2", []);
+    const mirror = await run("kept-n2", MIRROR);
+    await give(mirror);
+    await deletePod(world.api, mirror);
+    expect(await readIpamProblems(world)).toEqual([]);
+    await world.api.kubectl(["delete", "node", "n2"]);
+    expect(await readIpamProblems(world)).toEqual([leak("kept-n2", "")]);
+  });
+});
+
+test("nobody knows whether a container without a pod is gone (needs cluster)", async () => {
+  await allocateFor(world.datastore, "c1", "n1", { address: IP, agoMs: 120_000 });
+  expect(await readIpamProblems(world)).toEqual([]);
+});
+
+test("whoever releases the address of a pod that is there is warned (needs cluster)", async () => {
+  await give(await run("web-0"));
+  await report("web-0");
+  expect((await world.ctl(["ipam", "release", `--ip=${IP}`])).stderr).toBe(
+    `warning: pod "prod/web-0" still has ${IP}; end that workload before the address is given again\n`,
+  );
+});
