@@ -55,6 +55,7 @@ const RESOURCES: readonly Resource[] = [
   ...inGroup("apps", "v1", true, "deployments", "daemonsets"),
   ...inGroup("coordination.k8s.io", "v1", true, "leases"),
   ...inGroup("networking.k8s.io", "v1", true, "networkpolicies"),
+  ...inGroup("networking.k8s.io", "v1", false, "servicecidrs"),
   ...inGroup("rbac.authorization.k8s.io", "v1", true, "roles", "rolebindings"),
   ...inGroup("rbac.authorization.k8s.io", "v1", false, "clusterroles", "clusterrolebindings"),
   ...inGroup("apiextensions.k8s.io", "v1", false, "customresourcedefinitions"),
@@ -251,7 +252,7 @@ test("whoever has no role may do nothing: what is found above comes from the rol
   expect(await permissionsOf("nobody")).toEqual([]);
 });
 
-test("an administrator may do with our objects what netplugctl does, and nothing with another's but read pods and label nodes (needs cluster)", async () => {
+test("an administrator may do with our objects what netplugctl does, and nothing with another's but read pods and Services' networks, and label nodes (needs cluster)", async () => {
   const ours = RESOURCES.filter(({ base, name }) => base.startsWith("apis/netplug.io/") && !name.includes("/"));
   const verbs: readonly Verb[] = ["get", "list", "create", "patch", "delete"];
   const permitted = (await permissionsOf("administrator")).filter((text) => !text.endsWith("/status.netplug.io"));
@@ -264,12 +265,13 @@ test("an administrator may do with our objects what netplugctl does, and nothing
       "patch nodes",
       "get pods",
       "list pods",
+      "list servicecidrs.networking.k8s.io",
       ...["get", "create", "patch"].map((verb) => `${verb} customresourcedefinitions.apiextensions.k8s.io`),
     ].sort(),
   );
 });
 
-test("a viewer may look at our objects, pods and nodes, and change nothing (needs cluster)", async () => {
+test("a viewer may look at our objects, pods, nodes and Services' networks, and change nothing (needs cluster)", async () => {
   const ours = RESOURCES.filter(({ base, name }) => base.startsWith("apis/netplug.io/") && !name.includes("/"));
   const verbs: readonly Verb[] = ["get", "list", "watch"];
   const permitted = (await permissionsOf("viewer")).filter((text) => !text.endsWith("/status.netplug.io"));
@@ -280,6 +282,7 @@ test("a viewer may look at our objects, pods and nodes, and change nothing (need
       "list nodes",
       "get pods",
       "list pods",
+      "list servicecidrs.networking.k8s.io",
     ].sort(),
   );
 });

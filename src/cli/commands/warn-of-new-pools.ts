@@ -4,21 +4,28 @@ import { type IPPoolSpec, withPoolDefaults } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { poolsOverNodes } from "../../ipam/admin/pools-over-nodes.ts";
+import { poolsOverServices, type ServiceCidr } from "../../ipam/admin/pools-over-services.ts";
 import { IP_RESERVATIONS } from "../../ipam/cluster.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { parsePrefix } from "../../lib/ip/prefix.ts";
 import { type Cli, note } from "../io.ts";
 import { toWarningText } from "../output/pool-warning.ts";
 
-/** Warns of those that hold addresses of nodes. */
+/** Warns of those that hold addresses of nodes or of Services. */
 export async function warnOfNewPools(cli: Cli, datastore: Datastore, made: readonly Resource<"IPPool", IPPoolSpec>[]): Promise<void> {
   if (made.length === 0) return;
   try {
     const [nodes, reservations] = await datastore.read([{ type: "list", kind: "Node" }, IP_RESERVATIONS], { onDamage: () => {} });
     const pools = made.map(({ metadata, spec }) => ({ name: metadata.name, cidr: parsePrefix(spec.cidr), spec: withPoolDefaults(spec) }));
-    for (const warning of poolsOverNodes(pools, nodes, reservations)) note(cli, toWarningText(warning));
+    const services = datastore.type === "kubernetes" ? await readServices(cli) : [];
+    const warnings = [...poolsOverNodes(pools, nodes, reservations), ...poolsOverServices(pools, services, reservations)];
+    for (const warning of warnings) note(cli, toWarningText(warning));
   } catch (thrown) {
-    // The pools are made, and whoever makes them need not be allowed to read nodes.
+    // The pools are made, and whoever makes them need not be allowed to read what they are compared with.
     if (!(thrown instanceof NetplugError)) throw thrown;
   }
+}
+
+async function readServices(cli: Cli): Promise<readonly ServiceCidr[]> {
+  return await (await import("../kubernetes/service-cidrs.ts")).readServiceCidrs(cli, () => {});
 }

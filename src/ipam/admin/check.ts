@@ -7,13 +7,14 @@ import { blockProblems } from "./block-problems.ts";
 import { endpointProblems } from "./endpoint-problems.ts";
 import { type Inventory, takeInventory, type UnreadResource } from "./inventory.ts";
 import type { PoolWarning } from "./pool-warnings.ts";
+import type { ServiceCidr } from "./pools-over-services.ts";
 import { type Inconsistency, PROBLEM_CLASSES } from "./problems.ts";
 
 /** What a check looked at, and what it found. */
 export interface CheckReport {
   /** By class, then by address. */
   readonly problems: readonly Inconsistency[];
-  /** First of pools that give nothing, then of those that hold addresses of nodes. */
+  /** First of pools that give nothing, then of those that hold addresses of nodes, then of Services. */
   readonly warnings: readonly PoolWarning[];
   readonly pools: number;
   readonly blocks: number;
@@ -32,9 +33,15 @@ const KUBELET_MS = 2_000;
 /**
  * Looks for contradictions, twice: an address that is allocated or released meanwhile may look like one. Only what both looks find is reported.
  * What only one of them could read counts as not read.
+ *
+ * @param readServices gives the addresses that pools should keep clear of. @default none
  */
-export async function checkConsistency(datastore: Datastore, clock: Pick<Clock, "sleep">): Promise<CheckReport> {
-  const { found, isReported, summary } = await lookFirst(datastore);
+export async function checkConsistency(
+  datastore: Datastore,
+  clock: Pick<Clock, "sleep">,
+  readServices?: () => Promise<readonly ServiceCidr[]>,
+): Promise<CheckReport> {
+  const { found, isReported, summary } = await lookFirst(datastore, readServices);
   if (found.size === 0) return { problems: [], ...summary };
   if (isReported) await clock.sleep(KUBELET_MS);
   // Frees what the first look has read: the second one reads as much again.
@@ -47,6 +54,7 @@ export async function checkConsistency(datastore: Datastore, clock: Pick<Clock, 
       .filter((problem) => found.has(keyOf(problem)))
       .sort((a, b) => order.indexOf(a.class) - order.indexOf(b.class)),
     ...summarise(inventory),
+    warnings: summary.warnings,
     unread: [...summary.unread, ...inventory.unread.filter(({ object }) => !known.has(object))],
   };
 }
@@ -61,8 +69,8 @@ interface FirstLook {
   readonly summary: Summary;
 }
 
-async function lookFirst(datastore: Datastore): Promise<FirstLook> {
-  const inventory = await takeInventory(datastore);
+async function lookFirst(datastore: Datastore, readServices?: () => Promise<readonly ServiceCidr[]>): Promise<FirstLook> {
+  const inventory = await takeInventory(datastore, readServices);
   const found = new Set<string>();
   let isReported = false;
   for (const problem of problemsIn(inventory)) {

@@ -17,6 +17,7 @@ import { findIndexFaults, type IndexFault } from "./index-faults.ts";
 import { cidrOfPool } from "./pool-cidr.ts";
 import { type PoolWarning, poolWarnings } from "./pool-warnings.ts";
 import { poolsOverNodes } from "./pools-over-nodes.ts";
+import { poolsOverServices, type ServiceCidr } from "./pools-over-services.ts";
 
 /** Read once, so that all checks look at the same. */
 export interface Inventory extends AllBlocks {
@@ -51,14 +52,19 @@ export interface UnreadResource {
   readonly detail: string;
 }
 
-/** Reads everything once. While others write it is no snapshot. */
-export async function takeInventory(datastore: Datastore): Promise<Inventory> {
+/**
+ * Reads everything once. While others write it is no snapshot.
+ *
+ * @param readServices asked when the datastore has answered
+ */
+export async function takeInventory(datastore: Datastore, readServices?: () => Promise<readonly ServiceCidr[]>): Promise<Inventory> {
   const damage = new DamageList();
   const before = await readAllBlocks(datastore, damage);
   const [pools, nodes, endpoints, reservations] = await datastore.read(
     [IP_POOLS, { type: "list", kind: "Node" }, { type: "list", kind: "WorkloadEndpoint" }, IP_RESERVATIONS],
     damage,
   );
+  const services = (await readServices?.()) ?? [];
   const known = pools.map(({ value }) => cidrOfPool(value)).filter((cidr) => cidr !== undefined);
   const usable = toPoolTable(pools).pools.filter(({ unusable }) => unusable === undefined);
   const allocations = new Map<string, Allocation>();
@@ -68,7 +74,11 @@ export async function takeInventory(datastore: Datastore): Promise<Inventory> {
   return {
     ...before,
     pools: known,
-    poolWarnings: [...poolWarnings(pools), ...poolsOverNodes(usable, nodes, reservations)],
+    poolWarnings: [
+      ...poolWarnings(pools),
+      ...poolsOverNodes(usable, nodes, reservations),
+      ...poolsOverServices(usable, services, reservations),
+    ],
     inPools: prefixSetOf(known),
     nodes: new Set(nodeNames),
     podCidrs: podCidrsByNode(nodes.map(({ value }) => value)),

@@ -1,6 +1,7 @@
 /** `ipam check`: what contradicts itself between pools, blocks and endpoints. */
 
 import { checkConsistency } from "../../../ipam/admin/check.ts";
+import type { ServiceCidr } from "../../../ipam/admin/pools-over-services.ts";
 import type { ProblemClass } from "../../../ipam/admin/problems.ts";
 import { withDatastore } from "../../access/access.ts";
 import { EXIT } from "../../failure.ts";
@@ -21,7 +22,9 @@ export interface CheckFlags {
  * pools that somebody should look at: nothing contradicts itself yet, so they do not count.
  */
 export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
-  const report = await withDatastore(cli, (datastore) => checkConsistency(datastore, cli.io.clock));
+  const report = await withDatastore(cli, (datastore) =>
+    checkConsistency(datastore, cli.io.clock, async () => (datastore.type === "kubernetes" ? await readServices(cli) : [])),
+  );
   const { problems, warnings, unread } = report;
   const status = problems.length + unread.length === 0 ? EXIT.done : EXIT.failed;
   const gap = unread.length === 0 ? undefined : `the check is not complete: ${count(unread.length, "object")} could not be read`;
@@ -52,6 +55,12 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
       `next: recreate the workloads, or if they have their interfaces still, on the node of each, as root: ${toCommandLine(cli, "ipam adopt --node=NODE")}`,
     );
   return status;
+}
+
+/** Says so when they cannot be read: no warning then means nothing. */
+async function readServices(cli: Cli): Promise<readonly ServiceCidr[]> {
+  const { readServiceCidrs } = await import("../../kubernetes/service-cidrs.ts");
+  return await readServiceCidrs(cli, (reason) => note(cli, `pools are not compared with Services: ${reason}`));
 }
 
 /** Leaves addresses of ADDs that may be under way, of which `ipam release --ip` knows nothing: on Kubernetes they are allocated before they are recorded. */

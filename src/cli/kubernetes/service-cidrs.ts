@@ -1,0 +1,57 @@
+/** Where Services of the cluster get their addresses. An API server says so from Kubernetes 1.33 on, else only its command line. */
+
+import type { ServiceCidr } from "../../ipam/admin/pools-over-services.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { isKubeError } from "../../kube/kube-error.ts";
+import type { KubeObject } from "../../kube/kube-object.ts";
+import type { ResourceType } from "../../kube/resource-type.ts";
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { datastoreConfigOf, withKube } from "../access/access.ts";
+import type { Cli } from "../io.ts";
+
+/** @see Kubernetes API, networking.k8s.io/v1, ServiceCIDR */
+interface ServiceCidrObject extends KubeObject {
+  readonly spec?: { readonly cidrs?: readonly string[] | null };
+}
+
+const SERVICE_CIDRS: ResourceType<ServiceCidrObject> = {
+  group: "networking.k8s.io",
+  version: "v1",
+  plural: "servicecidrs",
+  kind: "ServiceCIDR",
+  isNamespaced: false,
+};
+
+/**
+ * None of an older API server: nobody is told of that, who could not change it.
+ *
+ * @param onUnread gets why they cannot be read, such as a right that is missing
+ */
+export async function readServiceCidrs(cli: Cli, onUnread: (reason: string) => void): Promise<readonly ServiceCidr[]> {
+  try {
+    const config = await datastoreConfigOf(cli);
+    if (config.type !== "kubernetes") return [];
+    const objects = await withKube(cli, config.kubernetes, listServiceCidrs);
+    return objects.flatMap(({ metadata: { name = "" }, spec }) =>
+      (spec?.cidrs ?? []).flatMap((text) => {
+        const cidr = tryParsePrefix(text);
+        return cidr === undefined ? [] : [{ name, cidr }];
+      }),
+    );
+  } catch (thrown) {
+    if (!(thrown instanceof NetplugError)) throw thrown;
+    onUnread(messageOf(thrown));
+    return [];
+  }
+}
+
+/** @returns none of an API server that does not know them */
+async function listServiceCidrs(client: KubeClient): Promise<readonly ServiceCidrObject[]> {
+  try {
+    return (await client.list(SERVICE_CIDRS)).items;
+  } catch (thrown) {
+    if (isKubeError(thrown, "notServed")) return [];
+    throw thrown;
+  }
+}
