@@ -24,9 +24,21 @@ describe("a text loses", () => {
     [`token ${JWT} has expired`, `token ${REDACTED} has expired`],
     [`Authorization: Token ${SECRET}`, undefined],
     [`{"authorization": "Digest username=x, response=${SECRET}"}`, undefined],
+    [`Authorization: Digest username="u", qop=auth, nonce="n", response="${SECRET}"\nno login`, `Authorization: ${REDACTED}\nno login`],
+    [`Authorization: Digest username="a\\"b", response="${SECRET}`, `Authorization: ${REDACTED}`],
+    [
+      `-H 'Authorization: Digest username="u", response="${SECRET}"' https://x: refused`,
+      `-H 'Authorization: ${REDACTED}' https://x: refused`,
+    ],
+    [`-H "Authorization: Digest response=\\"${SECRET}\\", nc=1" -v: "x"`, `-H "Authorization: ${REDACTED}" -v: "x"`],
+    [`-H "Authorization: Bearer ${SECRET}" "x": refused`, `-H "Authorization: ${REDACTED}" "x": refused`],
     [`Set-Cookie: a=b; session=${SECRET}\nno login`, `Set-Cookie: ${REDACTED}\nno login`],
     [`+ vault login --token ${SECRET} -address x`, `+ vault login --token ${REDACTED} -address x`],
     [`+ log-in --client-secret ${SECRET}`, undefined],
+    [`+ log-in --passwd ${SECRET} -x`, `+ log-in --passwd ${REDACTED} -x`],
+    [`+ log-in --passwd=${SECRET} -x`, `+ log-in --passwd=${REDACTED} -x`],
+    [`+ log-in --key-passphrase '${SECRET} x' -x`, `+ log-in --key-passphrase ${REDACTED} -x`],
+    [`+ log-in --password "${SECRET}" -x`, `+ log-in --password ${REDACTED} -x`],
     [`client-key-data: ${SECRET}`, undefined],
     [`decode ${KEY_DATA}: no key`, `decode ${REDACTED}: no key`],
     [`AWS_SECRET_ACCESS_KEY=${SECRET} is refused`, `AWS_SECRET_ACCESS_KEY=${REDACTED} is refused`],
@@ -64,6 +76,8 @@ test.each([
   'open "/etc/api-key": no such file',
   "the API server wants basic authentication",
   "flag provided but not defined: --token",
+  'flag provided but not defined: "--passwd"',
+  'the server answers WWW-Authenticate: Digest realm="x", qop="auth"',
   "read proxy-url: want http://… or https://…",
 ])("an ordinary message stays as it is, as far as it holds no user information: %p", (text) => {
   expect(redactText(text).replace(`${REDACTED}@`, "node@")).toBe(text);
@@ -176,6 +190,8 @@ test("no text takes long, however it is built", () => {
     '"password":"'.repeat(1e5),
     "eyJ.".repeat(1e5),
     "-----BEGIN A-----".repeat(1e5),
+    `authorization: ${'x="'.repeat(1e5)}`,
+    'authorization: x=\\"'.repeat(1e5),
   ]) {
     const start = performance.now();
     redactText(text);
