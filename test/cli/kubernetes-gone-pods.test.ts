@@ -24,9 +24,13 @@ const MIRROR = { "kubernetes.io/config.mirror": "0f2a" };
 const run = (name: string, otherAnnotations = {}): Promise<TestPod> =>
   createPod(world.api, { name, namespace: "prod", spec: { nodeName: "n1" }, otherAnnotations });
 
-/** As an ADD of netplug-ipam leaves it. */
-async function give({ name, namespace, uid }: TestPod, node = "n1", agoMs = 120_000): Promise<void> {
-  await allocateFor(world.datastore, `c-${name}`, node, { address: IP, owner: { pod: name, namespace, podUID: uid }, agoMs });
+/** As an ADD of netplug-ipam leaves it; with an endpoint, one of netplug. */
+async function give({ name, namespace, uid }: TestPod, node = "n1", agoMs = 120_000, endpoint?: string): Promise<void> {
+  await allocateFor(world.datastore, `c-${name}`, node, {
+    address: IP,
+    owner: { pod: name, namespace, podUID: uid, ...(endpoint !== undefined && { endpoint }) },
+    agoMs,
+  });
 }
 
 async function report(pod: string): Promise<void> {
@@ -83,24 +87,41 @@ test("an address that was given just now is left, for an ADD may be under way (n
 });
 
 describe("of a static pod no address is called leaked:", () => {
-  test("neither while it has no mirror, nor when it has another one (needs cluster)", async () => {
+  const kept = (node: string) => `allocated to pod "prod/kept-${node}"`;
+
+  test.each([
+    ["under another main plugin, on its node", "n1", undefined],
+    ["under another main plugin, on a node that calls itself otherwise than Kubernetes does", "rack-7", undefined],
+    ["with an endpoint", "n1", "n1-k8s-kept--n1-eth0"],
+  ])("neither while it has no mirror, nor when it has another one, %s (needs cluster)", async (_where, node, endpoint) => {
     const mirror = await run("kept-n1", MIRROR);
-    await give(mirror, "rack-7");
+    await give(mirror, node, 120_000, endpoint);
     await deletePod(world.api, mirror);
     expect(await readIpamProblems(world)).toEqual([]);
     await run("kept-n1", MIRROR);
     expect(await readIpamProblems(world)).toEqual([]);
+    await report("kept-n1");
+    expect(await readIpamProblems(world)).toEqual([]);
     expect(await world.done(["ipam", "show", `--ip=${IP}`])).not.toContain("but ");
   });
 
-  test("but when its node is gone (needs cluster)", async () => {
+  test.each([undefined, "n2-k8s-kept--n2-eth0"])("but when its node is gone, with the endpoint %p (needs cluster)", async (endpoint) => {
     await createNode(world.api, "n2", []);
     const mirror = await run("kept-n2", MIRROR);
-    await give(mirror);
+    await give(mirror, "n2", 120_000, endpoint);
     await deletePod(world.api, mirror);
     expect(await readIpamProblems(world)).toEqual([]);
     await world.api.kubectl(["delete", "node", "n2"]);
+    expect(await readIpamProblems(world)).toContainEqual(expect.stringContaining(`leaked-address ${IP}: ${kept("n2")}`));
+  });
+
+  test("but of one that is only called after another node (needs cluster)", async () => {
+    await createNode(world.api, "n2", []);
+    const pod = await run("kept-n2");
+    await give(pod, "n1");
+    await deletePod(world.api, pod);
     expect(await readIpamProblems(world)).toEqual([leak("kept-n2", "")]);
+    await world.api.kubectl(["delete", "node", "n2"]);
   });
 });
 

@@ -3,7 +3,7 @@
 import { describe, expect } from "bun:test";
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { ensureGoProgram, LIBCNI_DRIVER } from "../../tools/prerequisites/go.ts";
-import { applyPool } from "../support/cli/netplugctl.ts";
+import { applyPool, mustNetplugctl, runNetplugctl } from "../support/cli/netplugctl.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
 import { kubernetesAccess } from "./datastores.ts";
 import { eventually } from "../support/time/eventually.ts";
@@ -85,6 +85,17 @@ describe("annotations", () => {
     };
     // what the runtime calls its UID
     expect(metadata.annotations["kubernetes.io/config.mirror"]).not.toBe(metadata.uid);
+
+    // It runs on without its mirror, which comes back with another UID.
+    await node.kubelet.stop();
+    await cluster.kubectl(["delete", "pod", mirror, "--force", "--grace-period=0"]);
+    const alone = await runNetplugctl(kubernetesAccess(cluster), ["ipam", "check"]);
+    await node.kubelet.start();
+    expect(alone.stdout).toContain("1 allocation, 0 endpoints\nfound 0 problems");
+    await cluster.kubectl(["wait", "--for=create", `pod/${mirror}`, "--timeout=180s"]);
+    expect(await mustNetplugctl(kubernetesAccess(cluster), ["ipam", "check"])).toContain("found 0 problems");
+    await cluster.untilReady([mirror]);
+    expect(await untilAddressesAgree(cluster)).toEqual(["10.65.7.8"]);
     rmSync(file);
     await untilAddressesAgree(cluster, 0);
   });

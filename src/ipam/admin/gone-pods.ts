@@ -4,7 +4,7 @@
  */
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
-import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 
 /** What is known of pods. */
 export interface KnownPods {
@@ -23,10 +23,11 @@ export function knownPods(endpoints: readonly WorkloadEndpoint[], nodes: Readonl
 }
 
 /** @returns why nobody has the owner's addresses any more; undefined: the pod is there, or nobody can tell */
-export function describeGonePod({ pod, namespace, podUID }: AllocationOwner, { byName, nodes }: KnownPods): string | undefined {
+export function describeGonePod(owner: AllocationOwner, { byName, nodes }: KnownPods): string | undefined {
+  const { pod, namespace, podUID } = owner;
   if (pod === undefined || namespace === undefined || podUID === undefined) return undefined;
   const found = byName.get(toPodKey(namespace, pod));
-  if (found === undefined) return isPerhapsStatic(pod, nodes) ? undefined : "that pod is gone";
+  if (found === undefined) return isNamedAsMirror(owner, nodes) ? undefined : "that pod is gone";
   return found.metadata.uid === podUID || isMirror(found) ? undefined : "that pod is gone, and another one has its name";
 }
 
@@ -39,8 +40,18 @@ function isMirror({ metadata: { annotations } }: WorkloadEndpoint): boolean {
   return annotations?.["kubernetes.io/config.mirror"] !== undefined;
 }
 
-/** A kubelet calls a static pod's mirror after its node: `NAME-NODE`. */
-function isPerhapsStatic(pod: string, nodes: ReadonlySet<string>): boolean {
+/**
+ * Whether a static pod may run of which the API server says nothing: it has no mirror, or one that was made anew and does not tell yet what the pod has.
+ *
+ * @param record what is there under the endpoint's name
+ */
+export function isPerhapsStatic(owner: AllocationOwner, record: WorkloadEndpoint | undefined, nodes: ReadonlySet<string>): boolean {
+  return record === undefined ? isNamedAsMirror(owner, nodes) : isMirror(record) && recordedAddresses(record).length === 0;
+}
+
+/** A kubelet calls mirrors after its node: `NAME-NODE`. A node may call itself otherwise than Kubernetes does. */
+function isNamedAsMirror({ pod = "", node }: AllocationOwner, nodes: ReadonlySet<string>): boolean {
+  if (nodes.has(node)) return pod.endsWith(`-${node}`);
   for (let dash = pod.indexOf("-"); dash !== -1; dash = pod.indexOf("-", dash + 1)) if (nodes.has(pod.slice(dash + 1))) return true;
   return false;
 }

@@ -9,7 +9,7 @@ import { LONGEST_ADD_MS } from "../longest-add.ts";
 import { describeAllocation } from "../owner-text.ts";
 import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
 import { transact, type TransactPorts } from "../transact/transact.ts";
-import { describeGonePod, knownPods } from "./gone-pods.ts";
+import { describeGonePod, isPerhapsStatic, knownPods } from "./gone-pods.ts";
 import { type Inventory, knowsAll, takeInventory } from "./inventory.ts";
 
 /** An address that stays allocated although its endpoint does not have it. */
@@ -53,7 +53,9 @@ export function* leaksIn(inventory: Inventory): Generator<Leak> {
     // A pod whose record was cleared, and that runs for its kubelet, still has what it is allocated.
     const having = [users, reported, ending].flatMap((endpointsBy) => endpointsBy.get(object) ?? []);
     if (having.some((user) => isEndpointOf(user, owner))) continue;
-    yield toLeak(object, allocation, `for endpoint ${quote(endpoint)}, `, describeRecord(byName.get(endpoint)?.find(isTheirs)));
+    const record = byName.get(endpoint)?.find(isTheirs);
+    if (areRecordsPods && isPerhapsStatic(owner, record, nodes)) continue;
+    yield toLeak(object, allocation, `for endpoint ${quote(endpoint)}, `, describeRecord(record));
   }
 }
 
