@@ -38,10 +38,6 @@ export interface Log {
   warning(msg: string, fields?: Fields): void;
   info(msg: string, fields?: Fields): void;
   debug(msg: string, fields?: Fields): void;
-  /** Whether a line of this level would be written: asked before a costly message is built. */
-  isEnabled(level: LogLevel): boolean;
-  /** The same log with more fields in every line. */
-  with(fields: Fields): Log;
 }
 
 /** Where lines go, and which of them. */
@@ -61,12 +57,10 @@ export interface LogOptions {
  * log.warning("skip gate", { url, reason });
  * ```
  */
-export function createLog(options: LogOptions): Log {
-  const { clock, sinks, fields: base = {} } = options;
-  const limit = LOG_LEVELS.indexOf(options.level);
-  const isEnabled = (level: LogLevel): boolean => sinks.length > 0 && LOG_LEVELS.indexOf(level) <= limit;
+export function createLog({ clock, level: maxLevel, sinks, fields: base = {} }: LogOptions): Log {
+  const limit = LOG_LEVELS.indexOf(maxLevel);
   const write = (level: LogLevel, msg: string, fields: Fields = {}): void => {
-    if (!isEnabled(level)) return;
+    if (LOG_LEVELS.indexOf(level) > limit) return;
     const record = redactRecord({ time: clock.now(), level, msg, fields: { ...base, ...fields } });
     for (const sink of sinks) sink.write(record);
   };
@@ -75,8 +69,6 @@ export function createLog(options: LogOptions): Log {
     warning: (msg, fields) => write("WARNING", msg, fields),
     info: (msg, fields) => write("INFO", msg, fields),
     debug: (msg, fields) => write("DEBUG", msg, fields),
-    isEnabled,
-    with: (fields) => createLog({ ...options, fields: { ...base, ...fields } }),
   };
 }
 
