@@ -90,9 +90,6 @@ async function orNotAvailable(probe: () => Promise<void>): Promise<void> {
   try {
     await probe();
   } catch (cause) {
-    throw new NetplugError("notAvailable", messageOf(cause), {
-      cause,
-      ...(cause instanceof NetplugError && cause.details !== undefined && { details: cause.details }),
-    });
+    throw new NetplugError("notAvailable", messageOf(cause), { cause, details: cause instanceof NetplugError ? cause.details : undefined });
   }
 }

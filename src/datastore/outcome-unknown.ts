@@ -10,6 +10,6 @@ export class OutcomeUnknown extends NetplugError {
   override readonly name = "OutcomeUnknown";
 
   constructor(message: string, cause?: unknown) {
-    super("tryAgainLater", message, cause === undefined ? {} : { cause });
+    super("tryAgainLater", message, { cause });
   }
 }

@@ -68,7 +68,7 @@ export interface KubeErrorOptions {
   /** How long the server asks to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
   readonly causes?: readonly StatusCause[];
-  readonly denied?: DeniedAction;
+  readonly denied?: DeniedAction | undefined;
   readonly details?: string | undefined;
   readonly cause?: unknown;
 }
@@ -87,10 +87,7 @@ export class KubeError extends NetplugError {
   readonly denied: DeniedAction | undefined;
 
   constructor(reason: KubeReason, message: string, options: KubeErrorOptions = {}) {
-    super(KINDS[reason], message, {
-      ...(options.cause !== undefined && { cause: options.cause }),
-      ...(options.details !== undefined && { details: options.details }),
-    });
+    super(KINDS[reason], message, options);
     this.reason = reason;
     this.status = options.status ?? 0;
     this.isOutcomeUnknown = options.isOutcomeUnknown ?? false;
@@ -106,8 +103,7 @@ export class KubeError extends NetplugError {
     const { status, retryAfterMs, causes, cause, denied } = this;
     const isOutcomeUnknown = this.isOutcomeUnknown || earlier.some((failure) => failure.isOutcomeUnknown);
     const details = this.details ?? (before.message === this.message ? undefined : `before that: ${before.message}`);
-    const optional = denied === undefined ? {} : { denied };
-    return new KubeError(this.reason, this.message, { status, isOutcomeUnknown, retryAfterMs, causes, details, cause, ...optional });
+    return new KubeError(this.reason, this.message, { status, isOutcomeUnknown, retryAfterMs, causes, details, cause, denied });
   }
 }
 

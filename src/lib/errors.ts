@@ -43,9 +43,9 @@ export interface NetplugErrorOptions {
   /** What lay underneath; its message is appended by whoever prints the whole chain. */
   readonly cause?: unknown;
   /** More than fits the headline, e.g. a delegate's own error. */
-  readonly details?: string;
+  readonly details?: string | undefined;
   /** Whether the same call may succeed later without any change. */
-  readonly retriable?: boolean;
+  readonly retriable?: boolean | undefined;
 }
 
 /**

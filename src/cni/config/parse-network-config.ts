@@ -134,5 +134,5 @@ function isEmptyListOfLibcni(document: JsonObject): boolean {
 }
 
 function invalid(message: string, cause?: unknown): NetplugError {
-  return new NetplugError("invalidConfig", message, cause === undefined ? {} : { cause });
+  return new NetplugError("invalidConfig", message, { cause });
 }

@@ -83,7 +83,7 @@ export async function delegateStatus(delegate: Delegate): Promise<void> {
     throw new NetplugError("notAvailable", messageOf(thrown), { cause: thrown });
   }
   const { message, details } = toFailure("STATUS", delegate.type, answer.error);
-  throw new NetplugError(answer.error.code === 51 ? "degraded" : "notAvailable", message, details === undefined ? {} : { details });
+  throw new NetplugError(answer.error.code === 51 ? "degraded" : "notAvailable", message, { details });
 }
 
 /**
@@ -142,7 +142,7 @@ function withLeftBehind(thrown: unknown, type: string, left: unknown): unknown {
   if (!(thrown instanceof NetplugError)) return thrown;
   const { kind, message, cause, details, retriable } = thrown;
   const text = `${message} (left behind: addresses of delegate ${quote(type)}: ${messageOf(left)})`;
-  return new NetplugError(kind, text, { cause, retriable, ...(details !== undefined && { details }) });
+  return new NetplugError(kind, text, { cause, retriable, details });
 }
 
 function toResult(type: string, stdout: string, calledWith: CniVersion): CniResult {

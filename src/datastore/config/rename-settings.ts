@@ -20,5 +20,5 @@ export function renameSettings(failure: NetplugError, nameOf: (name: SettingName
   });
   if (message === failure.message) return failure;
   const { kind, details, retriable, cause } = failure;
-  return new NetplugError(kind, message, { retriable, cause, ...(details !== undefined && { details }) });
+  return new NetplugError(kind, message, { retriable, cause, details });
 }

@@ -115,5 +115,5 @@ function toTime(plugin: ExecPlugin, origin: string, text: string | undefined): n
 
 function fail({ command }: ExecPlugin, origin: string, why: string, details?: string): NetplugError {
   const message = `run exec plugin ${quote(command)} of ${origin}: ${why}`;
-  return new NetplugError("accessDenied", message, details === undefined || details === "" ? {} : { details });
+  return new NetplugError("accessDenied", message, { details: details || undefined });
 }
