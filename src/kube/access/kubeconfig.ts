@@ -22,12 +22,6 @@ export interface Kubeconfig {
   readonly label: string;
 }
 
-const SECTIONS = [
-  { list: "clusters", entry: "cluster" },
-  { list: "users", entry: "user" },
-  { list: "contexts", entry: "context" },
-] as const;
-
 /**
  * Reads what a setting or `KUBECONFIG` names. The first file that has an entry, or a current context, has it for all.
  *
@@ -89,26 +83,25 @@ function toKubeconfig(document: unknown, path: string): Kubeconfig {
   if (kind !== undefined && kind !== "" && kind !== "Config")
     throw new NetplugError("invalidConfig", `read ${label}: got a document of another kind, want "Config"`);
   const entry: Entry = { fields, label };
-  const [clusters, users, contexts] = SECTIONS.map(({ list, entry: name }) => readSection(entry, list, name, path));
-  const none = new Map<string, KubeconfigEntry>();
   return {
+    clusters: readSection(entry, "clusters", "cluster", path),
+    users: readSection(entry, "users", "user", path),
+    contexts: readSection(entry, "contexts", "context", path),
     currentContext: takeText(entry, "current-context"),
-    clusters: clusters ?? none,
-    users: users ?? none,
-    contexts: contexts ?? none,
     label,
   };
 }
 
-function readSection(document: Entry, list: string, name: string, path: string): Map<string, KubeconfigEntry> {
+/** @param kind what one entry of the list is called, and the key of what it holds */
+function readSection(document: Entry, list: string, kind: string, path: string): Map<string, KubeconfigEntry> {
   const section = new Map<string, KubeconfigEntry>();
+  const listLabel = `${list} of ${document.label}`;
   for (const value of takeList(document, list)) {
-    if (!isJsonObject(value)) throw new NetplugError("invalidConfig", `read ${list} of ${document.label}: want objects with a name`);
-    const label = `${list} of ${document.label}`;
-    const key = takeText({ fields: value, label }, "name") ?? "";
-    if (section.has(key)) throw new NetplugError("invalidConfig", `read ${label}: got the name ${quote(key)} twice`);
-    const fields = takeEntry({ fields: value, label: `${name} ${quote(key)} in ${document.label}` }, name)?.fields ?? {};
-    section.set(key, { fields, label: `${name} ${quote(key)} in ${document.label}`, path });
+    if (!isJsonObject(value)) throw new NetplugError("invalidConfig", `read ${listLabel}: want objects with a name`);
+    const name = takeText({ fields: value, label: listLabel }, "name") ?? "";
+    if (section.has(name)) throw new NetplugError("invalidConfig", `read ${listLabel}: got the name ${quote(name)} twice`);
+    const label = `${kind} ${quote(name)} in ${document.label}`;
+    section.set(name, { fields: takeEntry({ fields: value, label }, kind)?.fields ?? {}, label, path });
   }
   return section;
 }
