@@ -40,19 +40,7 @@ export type RequestParts = Partial<Pick<KubeRequest, "query" | "newName" | "body
  * @throws RangeError a target that no path leads to: a defect of the caller
  */
 export function toRequest(verb: Verb, type: ResourceType, target: PathTarget, parts: RequestParts): KubeRequest {
-  const { query = {}, newName, body, contentType, accept, isRepeatable = false } = parts;
-  return {
-    verb,
-    type,
-    target,
-    newName,
-    path: toResourcePath(type, target),
-    query,
-    isRepeatable,
-    accept,
-    ...(body !== undefined && { body }),
-    ...(contentType !== undefined && { contentType }),
-  };
+  return { query: {}, isRepeatable: false, ...parts, verb, type, target, path: toResourcePath(type, target) };
 }
 
 /** Limits of one call. */

@@ -25,7 +25,6 @@ export type FollowEvent<T> =
 /** What is followed, until the signal aborts. */
 export interface FollowOptions extends Selection {
   readonly signal: AbortSignal;
-  readonly pageSize?: number | undefined;
   /** Whether it ends when the history is gone, instead of listing everything again; what is to be paused then is the caller's. */
   readonly isOneHistory?: boolean | undefined;
 }
