@@ -4,8 +4,8 @@ import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
 
 export interface SystemTool {
-  /** File names to look for; the first that exists wins. */
-  readonly commands: readonly string[];
+  /** The file to look for. @default the tool's own name */
+  readonly command?: string;
   /** Folders besides `PATH`. */
   readonly folders?: readonly string[];
   /** Debian's and Ubuntu's package. */
@@ -13,22 +13,22 @@ export interface SystemTool {
 }
 
 export const SYSTEM_TOOLS = {
-  etcd: { commands: ["etcd"], package: "etcd-server" },
-  etcdctl: { commands: ["etcdctl"], package: "etcd-client" },
-  ip: { commands: ["ip"], package: "iproute2" },
-  nsenter: { commands: ["nsenter"], package: "util-linux" },
-  ping: { commands: ["ping"], package: "iputils-ping" },
-  openssl: { commands: ["openssl"], package: "openssl" },
-  nft: { commands: ["nft"], package: "nftables" },
-  iptables: { commands: ["iptables"], package: "iptables" },
-  containerd: { commands: ["containerd"], package: "containerd" },
-  ctr: { commands: ["ctr"], package: "containerd" },
-  podman: { commands: ["podman"], package: "podman" },
-  runc: { commands: ["runc"], package: "runc" },
-  zsh: { commands: ["zsh"], package: "zsh" },
-  fish: { commands: ["fish"], package: "fish" },
-  busybox: { commands: ["busybox"], package: "busybox-static" },
-  "cni-plugins": { commands: ["ptp"], folders: ["/usr/lib/cni", "/opt/cni/bin"], package: "containernetworking-plugins" },
+  etcd: { package: "etcd-server" },
+  etcdctl: { package: "etcd-client" },
+  ip: { package: "iproute2" },
+  nsenter: { package: "util-linux" },
+  ping: { package: "iputils-ping" },
+  openssl: { package: "openssl" },
+  nft: { package: "nftables" },
+  iptables: { package: "iptables" },
+  containerd: { package: "containerd" },
+  ctr: { package: "containerd" },
+  podman: { package: "podman" },
+  runc: { package: "runc" },
+  zsh: { package: "zsh" },
+  fish: { package: "fish" },
+  busybox: { package: "busybox-static" },
+  "cni-plugins": { command: "ptp", folders: ["/usr/lib/cni", "/opt/cni/bin"], package: "containernetworking-plugins" },
 } as const satisfies Readonly<Record<string, SystemTool>>;
 
 export type SystemToolName = keyof typeof SYSTEM_TOOLS;
@@ -44,13 +44,7 @@ export function systemPath(path: string | undefined): string {
 export function findSystemTool(name: SystemToolName, path: string | undefined = process.env["PATH"]): string | undefined {
   const tool: SystemTool = SYSTEM_TOOLS[name];
   const folders = tool.folders ?? systemPath(path).split(":");
-  for (const command of tool.commands) {
-    for (const folder of folders) {
-      const candidate = join(folder, command);
-      if (isExecutable(candidate)) return candidate;
-    }
-  }
-  return undefined;
+  return folders.map((folder) => join(folder, tool.command ?? name)).find(isExecutable);
 }
 
 function isExecutable(path: string): boolean {
