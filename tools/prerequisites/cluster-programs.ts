@@ -4,7 +4,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../repository.ts";
 import { TaskFailure } from "../terminal.ts";
-import { ensureGoProgram, ensureGoPrograms, goProgramPath, goProgramsFolder, NEWER_ETCD, wantedGo } from "./go.ts";
+import { goCacheFolder } from "./go-cache.ts";
+import { ensureGoProgram, ensureGoPrograms, goProgramPath, NEWER_ETCD, wantedGo } from "./go.ts";
 import type { GoProgramSet } from "./go.ts";
 
 const KUBERNETES = "test/cluster/kubernetes";
@@ -84,7 +85,7 @@ export function clusterProgram(name: ClusterProgram | "etcd"): string {
 
 /** Where a program is, or will be when it is built. */
 export function clusterProgramPath(name: ClusterProgram, env: Environment = process.env): string {
-  return join(goProgramsFolder(setOf(name, programSets(env))), name);
+  return join(goCacheFolder(setOf(name, programSets(env))), name);
 }
 
 /** The first that has a program is what it is taken from. */

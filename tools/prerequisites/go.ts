@@ -1,7 +1,7 @@
 /** Programs that are built from Go modules, once per machine, into the cache folder. */
 
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { repositoryRoot } from "../repository.ts";
 import { say, since, TaskFailure } from "../terminal.ts";
 import { runGoBuild } from "./go-build.ts";
@@ -28,7 +28,7 @@ export interface GoProgramSet {
   readonly folder: string;
   /** For the linker, besides `-s -w`. */
   readonly linkerFlags: readonly string[];
-  /** By the name that `go build` gives the file, which is the last part of the package's path. */
+  /** By the name of the file. Of several, `go build` calls it as the last part of the package's path. */
   readonly packages: Readonly<Record<string, string>>;
 }
 
@@ -83,31 +83,17 @@ function findGo(oldest: GoVersion): string | undefined {
  * @throws TaskFailure with the compiler's output
  */
 export async function ensureGoProgram(program: GoProgram): Promise<string | undefined> {
-  const target = goProgramPath(program);
-  const folder = dirname(target);
-  if (existsSync(target)) {
-    markUsed(folder);
-    return target;
-  }
-  const go = findGo(oldestGoFor(program.folder));
-  if (go === undefined) return undefined;
-  const staging = makeStaging(folder);
-  const output = join(staging, program.name);
-  await build(go, program.name, {
-    folder: program.folder,
-    staging,
-    output,
-    linkerFlags: [],
-    packages: [program.package],
-  });
-  renameSync(output, target);
-  rmSync(staging, { recursive: true });
-  return target;
+  const folder = await ensureGoPrograms(setOfOne(program), [program.name]);
+  return folder === undefined ? undefined : join(folder, program.name);
 }
 
 /** Where {@link ensureGoProgram} puts a program of the present sources, whether it is there or not. */
 export function goProgramPath(program: GoProgram): string {
-  return join(goCacheFolder({ name: program.name, folder: program.folder, linkerFlags: [] }), program.name);
+  return join(goCacheFolder(setOfOne(program)), program.name);
+}
+
+function setOfOne({ name, folder, package: only }: GoProgram): GoProgramSet {
+  return { name, folder, linkerFlags: [], packages: { [name]: only } };
 }
 
 /**
@@ -117,7 +103,7 @@ export function goProgramPath(program: GoProgram): string {
  * @throws TaskFailure with the compiler's output
  */
 export async function ensureGoPrograms(set: GoProgramSet, names: readonly string[]): Promise<string | undefined> {
-  const target = goProgramsFolder(set);
+  const target = goCacheFolder(set);
   const missing = names.filter((name) => !existsSync(join(target, name)));
   if (missing.length === 0) {
     markUsed(target);
@@ -126,16 +112,10 @@ export async function ensureGoPrograms(set: GoProgramSet, names: readonly string
   const go = findGo(oldestGoFor(set.folder));
   if (go === undefined) return undefined;
   const staging = makeStaging(target);
-  const packages = missing.map((name) => packageOf(set, name));
-  await build(go, missing.join(", "), { folder: set.folder, staging, output: `${staging}/`, linkerFlags: set.linkerFlags, packages });
+  await build(go, set, missing, staging);
   for (const name of missing) renameSync(join(staging, name), join(target, name));
   rmSync(staging, { recursive: true });
   return target;
-}
-
-/** Where {@link ensureGoPrograms} puts the programs of the present sources, whether they are there or not. */
-export function goProgramsFolder(set: GoProgramSet): string {
-  return goCacheFolder(set);
 }
 
 function packageOf(set: GoProgramSet, name: string): string {
@@ -144,19 +124,15 @@ function packageOf(set: GoProgramSet, name: string): string {
   return found;
 }
 
-interface BuildOrder {
-  readonly folder: string;
-  /** Removed when the build fails. */
-  readonly staging: string;
-  readonly output: string;
-  readonly linkerFlags: readonly string[];
-  readonly packages: readonly string[];
-}
-
-async function build(go: string, what: string, { staging, ...order }: BuildOrder): Promise<void> {
+/** Builds into `staging`, which is removed when that fails. A program that is built alone need not be called as its package. */
+async function build(go: string, set: GoProgramSet, names: readonly string[], staging: string): Promise<void> {
   const started = performance.now();
+  const what = names.join(", ");
   say(`building ${what} with Go (once per machine) …`);
-  const { status, complaints } = await runGoBuild({ ...order, go, folder: join(repositoryRoot, order.folder) });
+  const output = `${staging}/${names.length === 1 ? what : ""}`;
+  const packages = names.map((name) => packageOf(set, name));
+  const folder = join(repositoryRoot, set.folder);
+  const { status, complaints } = await runGoBuild({ go, folder, output, linkerFlags: set.linkerFlags, packages });
   if (status !== 0) {
     rmSync(staging, { recursive: true, force: true });
     throw new TaskFailure(`build ${what}: go ended with status ${status}:\n${complaints}`);
