@@ -1,6 +1,5 @@
 /** What the file of a held attachment says, and whether the hold is newer than the call that reads it. */
 
-import type { Attachment } from "../../ipam/request.ts";
 import type { LocalCall } from "../call.ts";
 import { openNetnsIfThere } from "../link/pod-netns.ts";
 import { END_OF_PART, readNodeFile, writeNodeFile } from "./node-files.ts";
@@ -27,9 +26,9 @@ export interface HoldNote {
   readonly isOver: boolean;
 }
 
-/** @returns undefined when nobody has it @throws NetplugError ioFailure */
-export function readHold(call: LocalCall, attachment: Attachment): HoldNote | undefined {
-  const text = readNodeFile(call, "attached", attachment);
+/** Of the call's attachment. @returns undefined when nobody has it @throws NetplugError ioFailure */
+export function readHold(call: LocalCall): HoldNote | undefined {
+  const text = readNodeFile(call, "attached");
   if (text === undefined) return undefined;
   const [path = "", id = "", plugin, ...numbers] = text.split(END_OF_PART);
   const [takenAt = NaN, processId = NaN, callerId = NaN, ...ends] = numbers.map(Number);

@@ -93,7 +93,7 @@ test("a hold that a DEL has ended can be taken again, and one that another has c
 test("the success of an ADD is noted, the last one last, and never where a DEL has ended the hold", () => {
   const world = createWorld();
   const held = hold(world);
-  expect(readHold(world.call, world.call.environment)).toEqual({
+  expect(readHold(world.call)).toEqual({
     path: PATH,
     id: "1",
     plugin: "netplug",
@@ -106,7 +106,7 @@ test("the success of an ADD is noted, the last one last, and never where a DEL h
   for (const now of [21_000, 22_000]) {
     world.now = now;
     held.noteSuccess();
-    expect(readHold(world.call, world.call.environment)?.succeededAt).toBe(now);
+    expect(readHold(world.call)?.succeededAt).toBe(now);
   }
   endHold(world.call);
   held.noteSuccess();
@@ -120,7 +120,7 @@ test("a repeated ADD that fails hides no success from a GC", () => {
   world.now = 21_000;
   first.noteSuccess();
   repeated[Symbol.dispose]();
-  expect(readHold(world.call, world.call.environment)).toMatchObject({ succeededAt: 21_000, isOver: true });
+  expect(readHold(world.call)).toMatchObject({ succeededAt: 21_000, isOver: true });
 });
 
 describe("a call that is late, because another ADD took hold after its process began at 10 000 ms,", () => {

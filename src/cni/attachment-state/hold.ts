@@ -84,7 +84,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
   const look = (): { readonly state: HoldState; readonly note?: HoldNote } => {
     if (takenAt === undefined) return { state: "unknown" };
     try {
-      const note = readHold(call, environment);
+      const note = readHold(call);
       if (note === undefined) return { state: "ended" };
       const isOwn = note.path === own.path && note.id === own.id && note.plugin === plugin;
       return { state: isOwn ? "held" : "taken", note };
@@ -92,7 +92,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
       return { state: "unknown" };
     }
   };
-  const earlier = tolerate(call, () => readHold(call, environment));
+  const earlier = tolerate(call, () => readHold(call));
   if (earlier !== undefined && isNewer(call, earlier)) throw toTaken(call, earlier);
   take();
   let hasSucceeded = false;
@@ -160,7 +160,7 @@ export function endHold(call: LocalCall, beforeEnd?: (hold: HoldNote) => void): 
   let plugin: string | undefined;
   let isEnded = false;
   tolerate(call, () => {
-    const there = readHold(call, call.environment);
+    const there = readHold(call);
     plugin = there?.plugin;
     if (there !== undefined && !isNewer(call, there)) {
       beforeEnd?.(there);
@@ -172,7 +172,7 @@ export function endHold(call: LocalCall, beforeEnd?: (hold: HoldNote) => void): 
     plugin,
     isTaken() {
       try {
-        return isEnded && readHold(call, call.environment) !== undefined;
+        return isEnded && readHold(call) !== undefined;
       } catch {
         return false;
       }

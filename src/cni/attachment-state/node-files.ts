@@ -1,9 +1,8 @@
 /**
  * One file for each attachment, named after network, container and interface. Their folders are beside the lock that all calls on the node
- * share, and do not outlive a boot.
+ * share, and do not outlive a boot. The functions here are about the attachment of the call; for another one they get `callAbout()` it.
  */
 
-import type { Attachment } from "../../ipam/request.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import type { LocalCall } from "../call.ts";
 
@@ -30,9 +29,9 @@ export function tolerate<T>(call: LocalCall, work: () => T): T | undefined {
   }
 }
 
-/** @returns undefined when there is none @throws NetplugError ioFailure */
-export function readNodeFile(call: LocalCall, kind: NodeFile, attachment?: Attachment): string | undefined {
-  const path = pathOf(call, kind, attachment);
+/** That of the call's attachment. @returns undefined when there is none @throws NetplugError ioFailure */
+export function readNodeFile(call: LocalCall, kind: NodeFile): string | undefined {
+  const path = pathOf(call, kind);
   return path === undefined ? undefined : call.host.files.readText(path);
 }
 
@@ -55,9 +54,9 @@ export function appendToNodeFile(call: LocalCall, kind: NodeFile, part: string |
   if (path !== undefined) call.host.files.append(path, END_OF_PART + part);
 }
 
-/** Does nothing where there is none. @throws NetplugError ioFailure */
-export function removeNodeFile(call: LocalCall, kind: NodeFile, attachment?: Attachment): void {
-  const path = pathOf(call, kind, attachment);
+/** Does nothing where the call's attachment has none. @throws NetplugError ioFailure */
+export function removeNodeFile(call: LocalCall, kind: NodeFile): void {
+  const path = pathOf(call, kind);
   if (path !== undefined) call.host.files.remove(path);
 }
 
@@ -67,7 +66,7 @@ export function folderOf({ config }: LocalCall, kind: NodeFile): string {
 }
 
 /** @returns undefined for an attachment whose names are too long together, or would be taken for an unfinished file: it has no files */
-function pathOf(call: LocalCall, kind: NodeFile, { containerID, ifName }: Attachment = call.environment): string | undefined {
-  const name = [call.config.name, containerID, ifName].join(SEPARATOR);
+function pathOf(call: LocalCall, kind: NodeFile): string | undefined {
+  const name = [call.config.name, call.environment.containerID, call.environment.ifName].join(SEPARATOR);
   return name.length <= NAME_LENGTH_MAX && !UNFINISHED.test(name) ? `${folderOf(call, kind)}/${name}` : undefined;
 }

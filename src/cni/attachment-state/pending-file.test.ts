@@ -17,11 +17,11 @@ test.each<[what: string, text: string, pending: PendingRelease]>([
   const { call, files } = createLocalWorld();
   writePending(call, pending);
   expect(files[FILE]).toBe(text);
-  expect(readPending(call, call.environment)).toEqual(pending);
+  expect(readPending(call)).toEqual(pending);
 });
 
 test("a file of a version that knew no addresses is read", () => {
   const { call, files } = createLocalWorld();
   files[FILE] = "/run/netns/a\n5\n1";
-  expect(readPending(call, call.environment)).toEqual({ ...PLACE, addresses: [] });
+  expect(readPending(call)).toEqual({ ...PLACE, addresses: [] });
 });

@@ -15,7 +15,6 @@
 
 import type { PodIdentity } from "../../endpoint/names.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import type { Attachment } from "../../ipam/request.ts";
 import { type Address, toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
 import type { LocalCall } from "../call.ts";
 import { END_OF_PART, readNodeFile, writeNodeFile } from "./node-files.ts";
@@ -42,9 +41,9 @@ const END_OF_ADDRESS = " ";
 /** Between the parts of a pod's name. */
 const END_OF_NAMESPACE = "/";
 
-/** @returns undefined when nothing is pending, or the file is damaged: one that was emptied would say that nothing must be gone */
-export function readPending(call: LocalCall, attachment: Attachment): PendingRelease | undefined {
-  const [path, until, id, addresses = "", pod = ""] = readNodeFile(call, "unreleased", attachment)?.split(END_OF_PART) ?? [];
+/** That of the call's attachment. @returns undefined when nothing is pending, or the file is damaged: one that was emptied would say that nothing must be gone */
+export function readPending(call: LocalCall): PendingRelease | undefined {
+  const [path, until, id, addresses = "", pod = ""] = readNodeFile(call, "unreleased")?.split(END_OF_PART) ?? [];
   if (path === undefined || until === undefined || id === undefined) return undefined;
   const parsed = addresses.split(END_OF_ADDRESS).map(tryParseAddress);
   const [namespace = "", name] = pod.split(END_OF_NAMESPACE);

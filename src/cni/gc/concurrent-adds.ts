@@ -11,6 +11,7 @@
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import { parseProcessStat } from "../../linux/process-start.ts";
+import { callAbout } from "../attachment-state/call-about.ts";
 import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
 import type { LocalCall } from "../call.ts";
@@ -41,8 +42,8 @@ export function watchConcurrentAdds(call: LocalCall): ConcurrentAdds {
   const logged = new Set<string>();
   return {
     has(attachment, network = call.config.name) {
-      const inNetwork = { ...call, config: { ...call.config, name: network } };
-      const look = (): boolean => isOfRunningAdd(readHold(inNetwork, attachment));
+      const theirs = callAbout(call, { ...attachment, network });
+      const look = (): boolean => isOfRunningAdd(readHold(theirs));
       // The second look is for an ADD that has ended after the first.
       const isConcurrent = tolerate(call, () => look() || look()) ?? false;
       const key = `${network} ${attachmentKeyOf(attachment)}`;

@@ -34,7 +34,7 @@ export function leavePending(call: LocalCall, holder: string | undefined, own?: 
     if (condition === undefined) return;
     const until = own?.until();
     // Its own is replaced in one step: the DEL may be killed at any moment.
-    const there = until === undefined ? readPending(call, call.environment) : undefined;
+    const there = until === undefined ? readPending(call) : undefined;
     // One about another namespace stays: the addresses may still be in use there.
     if (there !== undefined && there.path !== condition.path) return;
     const { prevResult } = call.config;

@@ -1,10 +1,12 @@
 /** A DEL carries out the pending releases of its network. Loaded only if the node has one. */
 
+import type { AttachmentId } from "../../api/ipam-block.ts";
 import type { DelRequest } from "../../endpoint/plan-del.ts";
 import { type RecordQuery, recordQueryOf } from "../../endpoint/record.ts";
-import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
+import { attachmentKeyOf } from "../../ipam/request.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { randomInteger } from "../../lib/random.ts";
+import { callAbout } from "../attachment-state/call-about.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { readHold } from "../attachment-state/hold-note.ts";
 import { fromFileName } from "../attachment-state/listed-files.ts";
@@ -24,7 +26,7 @@ const MAX_RELEASES = 48;
 const PENDING_MS = 3_000;
 
 /** A pending release that can be carried out now: nobody uses the attachment any more. */
-interface DueRelease extends Attachment, Pick<PendingRelease, "addresses" | "pod"> {
+interface DueRelease extends AttachmentId, Pick<PendingRelease, "addresses" | "pod"> {
   /** Whether a later DEL must look again: a commit that was sent before may arrive yet. */
   readonly mayArrive: boolean;
 }
@@ -68,7 +70,7 @@ async function releaseDue(call: Call, due: readonly DueRelease[]): Promise<void>
   for (let from = 0, count = 1; from < gone.length; from += count, count = Math.min(2 * count, ATTACHMENTS_PER_COMMIT)) {
     const outcomes = await settleBatch(gone.slice(from, from + count), release);
     steps.push(...outcomes);
-    for (const { ok, item } of outcomes) if (ok && !item.mayArrive) removeNodeFile(call, "unreleased", item);
+    for (const { ok, item } of outcomes) if (ok && !item.mayArrive) removeNodeFile(callAbout(call, item), "unreleased");
     if (count > 1 && outcomes.every(({ ok }) => !ok)) break;
   }
   throwFirstFailure(steps);
@@ -106,10 +108,11 @@ function listDue(call: LocalCall): readonly DueRelease[] {
   for (const name of [...names.slice(first), ...names.slice(0, first)]) {
     const attachment = fromFileName(call, name);
     if (attachment === undefined) continue;
+    const theirs = callAbout(call, attachment);
     // One that cannot be read must not hide the others.
     tolerate(call, () => {
-      const pending = readPending(call, attachment);
-      if (pending === undefined || !isDue(call, attachment, pending)) return;
+      const pending = readPending(theirs);
+      if (pending === undefined || !isDue(theirs, pending)) return;
       const { addresses, pod, until } = pending;
       found.push({ ...attachment, addresses, pod, mayArrive: mayArrive(call, until) });
     });
@@ -118,9 +121,9 @@ function listDue(call: LocalCall): readonly DueRelease[] {
   return found;
 }
 
-/** Whether nobody can use the addresses any more, unless the interface still exists. */
-function isDue(call: LocalCall, attachment: Attachment, { path, until, id }: PendingRelease): boolean {
-  const hold = readHold(call, attachment);
+/** Whether nobody can use the addresses of the call's attachment any more, unless the interface still exists. */
+function isDue(call: LocalCall, { path, until, id }: PendingRelease): boolean {
+  const hold = readHold(call);
   if (hold !== undefined && (path === "" || hold.path !== path || hold.id !== id)) return false;
   return path === "" || (!mayArrive(call, until) && isNetnsGone(call.host, path));
 }

@@ -8,6 +8,7 @@ import { attachmentKeyOf } from "../../ipam/request.ts";
 import { randomInteger } from "../../lib/random.ts";
 import type { LocalCall } from "../call.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
+import { callAbout } from "../attachment-state/call-about.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
 import { listHeld } from "../attachment-state/listed-files.ts";
@@ -41,11 +42,11 @@ function listStale(call: LocalCall, looks: number): readonly StaleHold[] {
   const others = listHeld(call).filter((id) => id.network === call.config.name && attachmentKeyOf(id) !== own);
   const first = randomInteger(call.host.random, others.length);
   const found: StaleHold[] = [];
-  for (const { containerID, ifName } of [...others.slice(first), ...others.slice(0, first)].slice(0, looks)) {
-    const theirs = { ...call, environment: { ...call.environment, containerID, ifName } };
+  for (const id of [...others.slice(first), ...others.slice(0, first)].slice(0, looks)) {
+    const theirs = callAbout(call, id);
     // One that cannot be read must not hide the others.
     tolerate(call, () => {
-      const hold = readHold(theirs, theirs.environment);
+      const hold = readHold(theirs);
       if (hold !== undefined && isStale(call, hold)) found.push({ theirs, hold });
     });
   }
@@ -56,9 +57,9 @@ function listStale(call: LocalCall, looks: number): readonly StaleHold[] {
 function toPending({ theirs, hold: { path, id, takenAt } }: StaleHold): void {
   if (!hasNodeFile(theirs, "unreleased")) writePending(theirs, { path, id, until: 0, addresses: [] });
   // Nothing would be known of the attachment any more.
-  if (readPending(theirs, theirs.environment) === undefined) return;
+  if (readPending(theirs) === undefined) return;
   // An earlier one keeps its own condition. An ADD that takes hold from now on finds either.
-  if (readHold(theirs, theirs.environment)?.takenAt === takenAt) removeNodeFile(theirs, "attached");
+  if (readHold(theirs)?.takenAt === takenAt) removeNodeFile(theirs, "attached");
 }
 
 /** A time in the future is of an earlier boot, in a folder that was not cleared. */

@@ -9,6 +9,7 @@ import type { AllocationOwner } from "../../api/ipam-block.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
 import type { QueuedRequest, QueuedRequests } from "../../linux/turns/queued-requests.ts";
+import { callAbout } from "../attachment-state/call-about.ts";
 import { readHold } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
 import { NOTHING, writePending } from "../attachment-state/pending-file.ts";
@@ -47,7 +48,7 @@ export function openNodeQueue(call: Call, queue: QueuedRequests): NodeQueue {
 
 /** False also when it cannot be told. */
 function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
-  return tolerate(call, () => readHold(callOf(call, owner), owner)) !== undefined;
+  return tolerate(call, () => readHold(callAbout(call, owner))) !== undefined;
 }
 
 /**
@@ -57,11 +58,5 @@ function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
 function releaseUnlessHeld(call: LocalCall, owner: AllocationOwner): void {
   if (isHeld(call, owner)) return;
   const until = call.host.clock.now() + LONGEST_ADD_MS;
-  tolerate(call, () => writePending(callOf(call, owner), { ...NOTHING, until, addresses: [] }));
-}
-
-/** The call, as one for the attachment of a queued request: its files are in the same folders. */
-function callOf(call: LocalCall, { network, containerID, ifName }: AllocationOwner): LocalCall {
-  const { config, environment } = call;
-  return { ...call, config: { ...config, name: network }, environment: { ...environment, containerID, ifName } };
+  tolerate(call, () => writePending(callAbout(call, owner), { ...NOTHING, until, addresses: [] }));
 }
