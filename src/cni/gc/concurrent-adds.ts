@@ -8,9 +8,9 @@
  *   now, or has it in another PID namespace, is hardly ever mistaken for it, and never for longer than an ADD can take.
  */
 
-import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import { parseProcessStat } from "../../linux/process-start.ts";
+import { isAddOver, longestAddMs } from "../attachment-state/add-time.ts";
 import { callAbout } from "../attachment-state/call-about.ts";
 import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
@@ -38,7 +38,7 @@ export function watchConcurrentAdds(call: LocalCall): ConcurrentAdds {
   const estimated = host.sinceBoot() - runningMs;
   const begunAtLatest = Math.min(Math.max(begun, estimated), begun + START_STEP_MS);
   const isOfRunningAdd = (hold: HoldNote | undefined): boolean =>
-    hold !== undefined && isCurrent(call, hold) && (hold.takenAt >= begun || hold.succeededAt > begunAtLatest || isRunning(call, hold));
+    hold !== undefined && !isAddOver(call, hold) && (hold.takenAt >= begun || hold.succeededAt > begunAtLatest || isRunning(call, hold));
   const logged = new Set<string>();
   return {
     has(attachment, network = call.config.name) {
@@ -57,22 +57,11 @@ export function watchConcurrentAdds(call: LocalCall): ConcurrentAdds {
   };
 }
 
-/** Whether an ADD with this hold can still be at work. A time in the future is of an earlier boot, in a folder that was not cleared. */
-function isCurrent({ host, config }: LocalCall, { takenAt }: HoldNote): boolean {
-  const ageMs = host.sinceBoot() - takenAt;
-  return ageMs >= 0 && ageMs <= longestOf(config);
-}
-
 /** Whether neither the process that took the hold has ended nor its caller, whose place another process takes then. */
-function isRunning({ host, config }: LocalCall, { takenAt, processId, callerId }: HoldNote): boolean {
-  const stat = Number.isInteger(processId) ? host.files.readText(`/proc/${processId}/stat`) : undefined;
+function isRunning(call: LocalCall, { takenAt, processId, callerId }: HoldNote): boolean {
+  const stat = Number.isInteger(processId) ? call.host.files.readText(`/proc/${processId}/stat`) : undefined;
   if (stat === undefined) return false;
   const { begin, fields } = parseProcessStat(stat);
   const [state = "", parent] = fields;
-  return !ENDED.includes(state) && Number(parent) === callerId && begin <= takenAt && begin >= takenAt - longestOf(config) - START_STEP_MS;
-}
-
-/** Milliseconds. */
-function longestOf({ policySetupTimeoutMs }: LocalCall["config"]): number {
-  return LONGEST_ADD_MS + policySetupTimeoutMs;
+  return !ENDED.includes(state) && Number(parent) === callerId && begin <= takenAt && begin >= takenAt - longestAddMs(call) - START_STEP_MS;
 }

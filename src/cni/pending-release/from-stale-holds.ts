@@ -3,11 +3,11 @@
  * no GC. Each DEL of the network looks for some of them, while the kernel removes its interface.
  */
 
-import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import { attachmentKeyOf } from "../../ipam/request.ts";
 import { randomInteger } from "../../lib/random.ts";
 import type { LocalCall } from "../call.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
+import { isAddOver } from "../attachment-state/add-time.ts";
 import { callAbout } from "../attachment-state/call-about.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
@@ -62,9 +62,6 @@ function toPending({ theirs, hold: { path, id, takenAt } }: StaleHold): void {
   if (readHold(theirs)?.takenAt === takenAt) removeNodeFile(theirs, "attached");
 }
 
-/** A time in the future is of an earlier boot, in a folder that was not cleared. */
-function isStale({ host, config }: LocalCall, { path, id, plugin, takenAt }: HoldNote): boolean {
-  const ageMs = host.sinceBoot() - takenAt;
-  const isOver = ageMs < 0 || ageMs > LONGEST_ADD_MS + config.policySetupTimeoutMs;
-  return plugin === "netplug" && id !== "" && isOver && isNetnsGone(host, path);
+function isStale(call: LocalCall, hold: HoldNote): boolean {
+  return hold.plugin === "netplug" && hold.id !== "" && isAddOver(call, hold) && isNetnsGone(call.host, hold.path);
 }
