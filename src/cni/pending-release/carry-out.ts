@@ -5,11 +5,10 @@ import type { DelRequest } from "../../endpoint/plan-del.ts";
 import { type RecordQuery, recordQueryOf } from "../../endpoint/record.ts";
 import { attachmentKeyOf } from "../../ipam/request.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { randomInteger } from "../../lib/random.ts";
 import { callAbout } from "../attachment-state/call-about.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { readHold } from "../attachment-state/hold-note.ts";
-import { fromFileName } from "../attachment-state/listed-files.ts";
+import { fromFileName, fromRandomOne } from "../attachment-state/listed-files.ts";
 import { tolerate, folderOf, removeNodeFile } from "../attachment-state/node-files.ts";
 import { mayArrive, type PendingRelease, readPending } from "../attachment-state/pending-file.ts";
 import type { Call, LocalCall } from "../call.ts";
@@ -104,8 +103,7 @@ async function releaseElsewhere(call: Call, batch: readonly DueRelease[]): Promi
 function listDue(call: LocalCall): readonly DueRelease[] {
   const found: DueRelease[] = [];
   const names = call.host.files.list(folderOf(call, "unreleased")) ?? [];
-  const first = randomInteger(call.host.random, names.length);
-  for (const name of [...names.slice(first), ...names.slice(0, first)]) {
+  for (const name of fromRandomOne(call, names)) {
     const attachment = fromFileName(call, name);
     if (attachment === undefined) continue;
     const theirs = callAbout(call, attachment);

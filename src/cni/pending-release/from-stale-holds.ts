@@ -4,14 +4,13 @@
  */
 
 import { attachmentKeyOf } from "../../ipam/request.ts";
-import { randomInteger } from "../../lib/random.ts";
 import type { LocalCall } from "../call.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
 import { isAddOver } from "../attachment-state/add-time.ts";
 import { callAbout } from "../attachment-state/call-about.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
-import { listHeld } from "../attachment-state/listed-files.ts";
+import { fromRandomOne, listHeld } from "../attachment-state/listed-files.ts";
 import { tolerate, hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
 import { readPending, writePending } from "../attachment-state/pending-file.ts";
 
@@ -40,9 +39,8 @@ export function toPendingOfStaleHolds(call: LocalCall, looks: number): void {
 function listStale(call: LocalCall, looks: number): readonly StaleHold[] {
   const own = attachmentKeyOf(call.environment);
   const others = listHeld(call).filter((id) => id.network === call.config.name && attachmentKeyOf(id) !== own);
-  const first = randomInteger(call.host.random, others.length);
   const found: StaleHold[] = [];
-  for (const id of [...others.slice(first), ...others.slice(0, first)].slice(0, looks)) {
+  for (const id of fromRandomOne(call, others).slice(0, looks)) {
     const theirs = callAbout(call, id);
     // One that cannot be read must not hide the others.
     tolerate(call, () => {
