@@ -7,7 +7,7 @@ import { buildCli } from "./app.ts";
 import type { CliContext } from "./context.ts";
 import type { Cli } from "./io.ts";
 import { defaultNamespaceOf } from "./access/default-namespace.ts";
-import { parseCommandLine, VALUE_FLAGS } from "./arguments/command-line.ts";
+import { parseCommandLine, splitFlag, VALUE_FLAGS } from "./arguments/command-line.ts";
 import { findKind, proposeKinds } from "./arguments/kind-names.ts";
 import { isWritable } from "./resources/name-arguments.ts";
 
@@ -72,10 +72,9 @@ function splitPartial(argv: readonly string[]): {
 } {
   const word = argv.at(-1) ?? "";
   const before = argv.slice(0, -1);
-  const found = /^(--[a-z-]+=)(.*)$/s.exec(word) ?? /^(-[cflnop])(.+)$/s.exec(word);
-  if (found === null) return { before, partial: word, attached: "" };
-  const [, attached = "", partial = ""] = found;
-  return { before: [...before, attached.replace("=", "")], partial, attached };
+  const [flag, value] = splitFlag(word);
+  if (value === undefined) return { before, partial: word, attached: "" };
+  return { before: [...before, flag], partial: value, attached: word.slice(0, word.length - value.length) };
 }
 
 /** Of what is proposed the parser of commands keeps what begins as it is typed. */

@@ -45,6 +45,7 @@ describe("proposals", () => {
     ["get -l ", []],
     ["get ipp -o j", ["json"]],
     ["get ipp -oj", ["-ojson"]],
+    ["get ipp -o=j", ["-o=json"]],
     ["get ipp --output=j", ["--output=json"]],
     ["get ipp --output=", ["json", "yaml", "wide", "name", "custom-columns="].map((format) => `--output=${format}`)],
     ["get --sel", ["--selector"]],

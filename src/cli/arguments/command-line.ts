@@ -34,7 +34,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   for (let i = 0; i < argv.length; i++) {
     const word = argv[i] ?? "";
     if (word === "--") return { options, words: [...words, ...early, ...argv.slice(i)] };
-    const [flag, attached] = split(word);
+    const [flag, attached] = splitFlag(word);
     const option = GLOBAL_FLAGS.get(flag);
     if (option !== undefined) {
       const value = attached ?? argv[++i];
@@ -59,7 +59,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
 }
 
 /** A flag and the value that is attached to it: `--a=b`, `-a=b`, `-ab`. */
-function split(word: string): readonly [string, string?] {
+export function splitFlag(word: string): readonly [string, string?] {
   const long = /^(--[a-z-]+)=(.*)$/s.exec(word);
   if (long !== null) return [long[1] ?? "", long[2] ?? ""];
   const short = /^(-[cflnop])(?:=(.*)|(.+))$/s.exec(word);
