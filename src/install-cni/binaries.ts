@@ -52,18 +52,22 @@ export async function placeBinaries(folder: string, choice: BinaryChoice, host: 
  * @returns empty when all is as it should be
  * @throws NetplugError ioFailure
  */
-function planBinaries(folder: string, { skipped, updates }: BinaryChoice, place: Place): readonly BinaryStep[] {
+function planBinaries(folder: string, choice: BinaryChoice, place: Place): readonly BinaryStep[] {
   const steps: BinaryStep[] = [];
   /** The file that further names are links to, when it is ours. */
   let base: string | undefined;
   for (const name of NAMES) {
-    if (skipped.includes(name)) continue;
+    if (mustStay(folder, name, choice, place.disk)) continue;
     const path = `${folder}/${name}`;
-    const mustStay = !updates && !isGone(place.disk, path);
-    if (!mustStay && !isInPlace(path, base, steps.length > 0, place)) steps.push({ path, linkTo: base });
-    if (!mustStay) base ??= path;
+    if (!isInPlace(path, base, steps.length > 0, place)) steps.push({ path, linkTo: base });
+    base ??= path;
   }
   return steps;
+}
+
+/** Whether what is under that name stays as it is, whoever made it. */
+export function mustStay(folder: string, name: string, { skipped, updates }: BinaryChoice, disk: Pick<DurableFiles, "statLink">): boolean {
+  return skipped.includes(name) || (!updates && !isGone(disk, `${folder}/${name}`));
 }
 
 /** Carries one step out; processes that run the old file keep it. @throws NetplugError ioFailure */

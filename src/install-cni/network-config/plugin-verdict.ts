@@ -3,7 +3,7 @@
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
 import type { Log } from "../../lib/log/log.ts";
-import { isGone } from "../files/atomic-file.ts";
+import { mustStay } from "../binaries.ts";
 import type { InstallHost } from "../host.ts";
 import type { Settings } from "../settings/settings.ts";
 
@@ -51,10 +51,9 @@ export async function requireAccepted(
   log: Log,
 ): Promise<void> {
   for (const { plugin, entry } of entriesOf(config)) {
-    const placed = `${binDir}/${plugin}`;
-    const isOthers = settings.skippedBinaries.includes(plugin) || (!settings.updatesBinaries && !isGone(host.disk, placed));
+    const isOthers = mustStay(binDir, plugin, { skipped: settings.skippedBinaries, updates: settings.updatesBinaries }, host.disk);
     if (isOthers && plugin === IPAM_PLUGIN) continue;
-    const refusal = await ask(isOthers ? placed : host.executable, entry, { binDir, host, log });
+    const refusal = await ask(isOthers ? `${binDir}/${plugin}` : host.executable, entry, { binDir, host, log });
     if (refusal === undefined) continue;
     throw new NetplugError(
       "invalidConfig",
