@@ -22,7 +22,7 @@ const version = buildCommand<VersionFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/version.ts")).version),
   parameters: {
     flags: {
-      client: { kind: "boolean", brief: "this program only; does not ask the datastore", optional: true, withNegated: false },
+      client: flags.withoutValue("this program only; does not ask the datastore"),
       output: flags.reportOutput,
     },
     aliases: { o: "output" },

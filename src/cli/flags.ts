@@ -42,8 +42,13 @@ export const namespace = {
   },
 } as const;
 
+/** A flag that is given or not. */
+export function withoutValue(brief: string) {
+  return { kind: "boolean", brief, optional: true, withNegated: false } as const;
+}
+
 /** `-A` of `get`, which refuses it together with `-n`. */
-export const allNamespaces = { kind: "boolean", brief: "all namespaces", optional: true, withNegated: false } as const;
+export const allNamespaces = withoutValue("all namespaces");
 
 /** `-o` of `get`, which prints resources. @throws {UsageError} when it is parsed */
 export const output = {

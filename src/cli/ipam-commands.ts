@@ -25,14 +25,9 @@ const ipamShow = buildCommand<ShowFlags, [], CliContext>({
   parameters: {
     flags: {
       ip: { ...ipFlag, brief: "who has this address", optional: true },
-      showBlocks: { kind: "boolean", brief: "the blocks of each pool as well", optional: true, withNegated: false },
-      showBorrowed: {
-        kind: "boolean",
-        brief: "instead of pools: addresses that nodes hold in blocks of others",
-        optional: true,
-        withNegated: false,
-      },
-      showConfiguration: { kind: "boolean", brief: "instead of pools: settings of address management", optional: true, withNegated: false },
+      showBlocks: flags.withoutValue("the blocks of each pool as well"),
+      showBorrowed: flags.withoutValue("instead of pools: addresses that nodes hold in blocks of others"),
+      showConfiguration: flags.withoutValue("instead of pools: settings of address management"),
       output: flags.reportOutput,
     },
     aliases: { o: "output" },

@@ -47,7 +47,7 @@ const inputAliases = { f: "filename", n: "namespace" } as const;
 const create = buildCommand<CreateFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/create.ts")).create),
   parameters: {
-    flags: { ...inputFlags, skipExists: { kind: "boolean", brief: "leave what exists as it is", optional: true, withNegated: false } },
+    flags: { ...inputFlags, skipExists: flags.withoutValue("leave what exists as it is") },
     aliases: inputAliases,
   },
   docs: { brief: "create objects from a file" },
@@ -78,7 +78,7 @@ const remove = (program: string) =>
       flags: {
         filename: flags.optionalFilenames,
         namespace: flags.namespace,
-        ignoreNotFound: { kind: "boolean", brief: "what does not exist is no failure", optional: true, withNegated: false },
+        ignoreNotFound: flags.withoutValue("what does not exist is no failure"),
       },
       aliases: inputAliases,
       positional: namedObjects,
@@ -99,8 +99,8 @@ const get = (program: string) =>
         allNamespaces: flags.allNamespaces,
         selector: flags.selector,
         output: flags.output,
-        showLabels: { kind: "boolean", brief: "a column with the labels", optional: true, withNegated: false },
-        noHeaders: { kind: "boolean", brief: "a table without its first line", optional: true, withNegated: false },
+        showLabels: flags.withoutValue("a column with the labels"),
+        noHeaders: flags.withoutValue("a table without its first line"),
       },
       aliases: { ...inputAliases, A: "allNamespaces", l: "selector", o: "output" },
       positional: objects,
@@ -136,7 +136,7 @@ const label = (program: string) =>
     parameters: {
       flags: {
         namespace: flags.namespace,
-        overwrite: { kind: "boolean", brief: "also change labels that have another value", optional: true, withNegated: false },
+        overwrite: flags.withoutValue("also change labels that have another value"),
       },
       aliases: { n: "namespace" },
       positional: objectAndLabels,
