@@ -2,7 +2,7 @@
 
 import type { AnyResource } from "../../api/registry.ts";
 import { KINDS } from "../../api/registry.ts";
-import type { Resource } from "../../api/resource.ts";
+import type { Metadata, Resource } from "../../api/resource.ts";
 import { ValidationError } from "../../api/schema/problem.ts";
 import { BUILT_IN_TIERS } from "../../api/tier.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
@@ -50,16 +50,18 @@ export async function createResource(target: Target, resource: AnyResource): Pro
     const guards = guardsFor(resource.kind, information);
     if (resource.kind === "IPPool") await checkNewPool(target, ref.name, resource.spec, await pools.cidrs());
     const { resourceVersion: _, ...metadata } = resource.metadata;
-    const created: Resource = {
-      ...resource,
-      metadata: { ...metadata, uid: io.makeUuid(), creationTimestamp: toTimeText(io.clock.now() / 1000) },
-    };
+    const created: Resource = { ...resource, metadata: { ...metadata, ...makeIdentity(io) } };
     requireSmall(created);
     const result = await datastore.commit([{ op: "create", resource: created }, ...guards]);
     if (!result.committed) pools.forget();
     else if (created.kind === "IPPool") pools.add(created);
     return result.committed ? { created } : undefined;
   }).then(({ created }) => created);
+}
+
+/** What tells an object from a later one of its name. */
+export function makeIdentity(io: Pick<CliIo, "makeUuid" | "clock">): Pick<Metadata, "uid" | "creationTimestamp"> {
+  return { uid: io.makeUuid(), creationTimestamp: toTimeText(io.clock.now() / 1000) };
 }
 
 /** Beside etcd a node works without an object, so that a list of them proposes nothing. */

@@ -7,12 +7,12 @@ import { NotLocked, planSplit } from "../../../ipam/admin/split.ts";
 import { IP_POOLS } from "../../../ipam/cluster.ts";
 import { type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
-import { toTimeText } from "../../../lib/time-text.ts";
 import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
 import { LOCK } from "../../suggested-commands.ts";
 import { type Cli, say } from "../../io.ts";
 import { withRetries } from "../../resources/compare-and-swap.ts";
+import { makeIdentity } from "../../resources/write.ts";
 import { guardsFor } from "../../resources/write-guards.ts";
 
 /** The pool to split: exactly one of its name and its CIDR. */
@@ -62,6 +62,5 @@ function planOrFail<T>(plan: () => T): T {
 
 function withIdentity({ io }: Cli, write: Write): Write {
   if (write.op !== "create") return write;
-  const metadata = { ...write.resource.metadata, uid: io.makeUuid(), creationTimestamp: toTimeText(io.clock.now() / 1000) };
-  return { ...write, resource: { ...write.resource, metadata } };
+  return { ...write, resource: { ...write.resource, metadata: { ...write.resource.metadata, ...makeIdentity(io) } } };
 }
