@@ -76,7 +76,7 @@ async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChan
       try {
         const outcome = await write(target, resource);
         if (outcome === "created" && resource.kind === "IPPool") newPools.push(resource);
-        say(cli, `${toPathName({ kind: resource.kind, name: resource.metadata.name })} ${outcome}`);
+        say(cli, `${toPathName(refOf(resource))} ${outcome}`);
       } catch (thrown) {
         if (documents.length === 1) throw thrown;
         failures.push(thrown);

@@ -8,6 +8,7 @@ import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
+import { count } from "../output/count.ts";
 import { clearEndpoint } from "../resources/clear-endpoint.ts";
 import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
 import { readDocuments } from "../resources/documents.ts";
@@ -72,8 +73,4 @@ function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses, text }: PoolD
   if (keptBlocks === 0) return released;
   const kept = `${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use ${keptBlocks === 1 ? "stays; once it is" : "stay; once they are"} empty`;
   return `${released}; ${kept}, create the pool again and delete it`;
-}
-
-function count(number: number, thing: string, plural = "s"): string {
-  return `${number} ${thing}${number === 1 ? "" : plural}`;
 }

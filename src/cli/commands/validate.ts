@@ -1,5 +1,6 @@
 /** `validate`: what would be refused, without a datastore. */
 
+import { refOf } from "../../datastore/resource-ref.ts";
 import { EXIT } from "../failure.ts";
 import type { DocumentFlags } from "../flags.ts";
 import { type Cli, note, say } from "../io.ts";
@@ -10,7 +11,7 @@ import { checkDocumentsToWrite, statusOfInvalid, toInvalidText } from "../resour
 /** Checks every document and tells about each. */
 export async function validate(cli: Cli, flags: DocumentFlags): Promise<number> {
   const { valid, invalid } = checkDocumentsToWrite(await readDocuments(cli.io, flags.filename), flags.namespace);
-  for (const { resource } of valid) say(cli, `${toPathName({ kind: resource.kind, name: resource.metadata.name })} valid`);
+  for (const { resource } of valid) say(cli, `${toPathName(refOf(resource))} valid`);
   if (invalid.length === 0) return EXIT.done;
   note(cli, toInvalidText(invalid));
   return statusOfInvalid(invalid);

@@ -7,6 +7,7 @@ import { withDatastore } from "../../access/access.ts";
 import { EXIT } from "../../failure.ts";
 import { toCommandLine } from "../../suggested-commands.ts";
 import { type Cli, note, say } from "../../io.ts";
+import { count } from "../../output/count.ts";
 import { toWarningText } from "../../output/pool-warning.ts";
 import { toReportText } from "../../output/data.ts";
 import type { ReportFormat } from "../../output/format.ts";
@@ -66,8 +67,4 @@ async function readServices(cli: Cli): Promise<readonly ServiceCidr[]> {
 /** Leaves addresses of ADDs that may be under way, of which `ipam release --ip` knows nothing: on Kubernetes they are allocated before they are recorded. */
 function toRelease(cli: Cli): string {
   return `${toCommandLine(cli, "ipam check -o json")} | ${toCommandLine(cli, "ipam release --from-report=-")}`;
-}
-
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? "" : "s"}`;
 }

@@ -7,6 +7,7 @@ import { describeAllocation } from "../../../ipam/owner-text.ts";
 import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT } from "../../failure.ts";
 import { type Cli, note, say } from "../../io.ts";
+import { count } from "../../output/count.ts";
 import { parseValues, readInput, toInputName } from "../../resources/documents.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
@@ -35,7 +36,7 @@ export async function ipamReleaseReport(cli: Cli, source: string): Promise<numbe
     if (!(thrown instanceof EndpointsUnread)) throw thrown;
     throw new CommandFailed(`release what is leaked: ${thrown.message}, and nobody knows what these have`, { next: "ipam check" });
   } finally {
-    say(cli, `released ${counts.released} of ${reported.length} leaked ${reported.length === 1 ? "address" : "addresses"}`);
+    say(cli, `released ${counts.released} of ${count(reported.length, "leaked address", "es")}`);
   }
   return counts.changed + counts.young + counts.ahead === 0 ? EXIT.done : EXIT.failed;
 }
