@@ -3,10 +3,10 @@
 import type { ByteStream } from "../lib/ports.ts";
 import { type Address, toAddressBytes, toAddressText } from "../lib/ip/address.ts";
 import { O_NONBLOCK, POLLIN, POLLOUT, SOCK_CLOEXEC } from "./constants.ts";
-import { EAGAIN, EINPROGRESS, EINTR } from "./errno.ts";
+import { EAGAIN, EINPROGRESS } from "./errno.ts";
 import { Fd } from "./fd.ts";
 import { check, KernelError } from "./kernel-error.ts";
-import { lastErrno, libc } from "./libc.ts";
+import { lastErrno, libc, untilDone } from "./libc.ts";
 import { AF_INET, AF_INET6 } from "./netlink/constants.ts";
 
 const SOCK_STREAM = 1;
@@ -49,9 +49,9 @@ class TcpStream implements ByteStream {
 
   write(bytes: Uint8Array, waitMs: number): number {
     for (let hasWaited = false; ; hasWaited = true) {
-      const sent = libc().send(this.#fd.number, bytes, bytes.length, MSG_NOSIGNAL);
+      const sent = untilDone(() => libc().send(this.#fd.number, bytes, bytes.length, MSG_NOSIGNAL));
       if (sent >= 0) return sent;
-      if (!mayBeTriedAgain(lastErrno(), "write to")) continue;
+      requireAlive(lastErrno(), "write to");
       if (hasWaited) return 0;
       this.#poll(POLLOUT, waitMs);
     }
@@ -59,9 +59,9 @@ class TcpStream implements ByteStream {
 
   read(waitMs: number): Uint8Array | undefined {
     for (let hasWaited = false; ; hasWaited = true) {
-      const received = libc().recv(this.#fd.number, this.#chunk, CHUNK_BYTES, 0);
+      const received = untilDone(() => libc().recv(this.#fd.number, this.#chunk, CHUNK_BYTES, 0));
       if (received >= 0) return this.#chunk.slice(0, received);
-      if (!mayBeTriedAgain(lastErrno(), "read from")) continue;
+      requireAlive(lastErrno(), "read from");
       if (hasWaited || waitMs === 0) return undefined;
       this.#poll(POLLIN, waitMs);
     }
@@ -78,11 +78,9 @@ class TcpStream implements ByteStream {
   }
 }
 
-/** @returns whether to wait first @throws {KernelError} when the connection is of no use any more */
-function mayBeTriedAgain(errno: number, operation: string): boolean {
-  if (errno === EINTR) return false;
-  if (errno === EAGAIN) return true;
-  throw new KernelError({ operation, object: "connection", errno, kind: "ioFailure" });
+/** @throws {KernelError} unless the connection only wants to be waited for */
+function requireAlive(errno: number, operation: string): void {
+  if (errno !== EAGAIN) throw new KernelError({ operation, object: "connection", errno, kind: "ioFailure" });
 }
 
 /** `struct sockaddr_in` or `sockaddr_in6`. */
