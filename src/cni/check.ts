@@ -12,7 +12,6 @@ import { releaseQueries } from "../ipam/plan-release.ts";
 import { transact } from "../ipam/transact/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses, toAddressText } from "../lib/ip/address.ts";
-import type { Cidr } from "../lib/ip/cidr.ts";
 import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../lib/mac-address.ts";
 import { quoteValue } from "../lib/quote.ts";
@@ -77,8 +76,7 @@ async function readStored(call: Call): Promise<StoredAttachment> {
 }
 
 /** The addresses in `prevResult` that we gave; the others are another plugin's. All of them, where neither record nor pools tell. */
-function ownAddresses(listed: readonly Cidr[], { held, record, pools }: StoredAttachment): readonly Address[] {
-  const addresses = listed.map(({ address }) => address);
+function ownAddresses(addresses: readonly Address[], { held, record, pools }: StoredAttachment): readonly Address[] {
   const told = record === undefined ? pools : networksOf(record);
   if (told === undefined || (record !== undefined && told.length === 0)) return addresses;
   const prefixes = [...held.map(toHostPrefix), ...told];

@@ -51,7 +51,7 @@ export async function askDelegate(call: Call, named: Delegate, facts: Facts, opt
     // Pushed only now: `delegateAdd()` itself calls DEL when the delegate's ADD fails.
     undo.push({ what: `release addresses of delegate "${delegate.type}"`, undo: release });
     noteDns(call, result.dns);
-    return { addresses: addressesOf(result).map(({ address }) => address), dns: result.dns };
+    return { addresses: addressesOf(result), dns: result.dns };
   });
 }
 

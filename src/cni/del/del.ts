@@ -5,6 +5,7 @@ import type { Facts } from "../../ipam/facts.ts";
 import { type EndedHold, endHold } from "../attachment-state/hold.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 import { settle, throwFirstFailure } from "../failures.ts";
+import { addressesOf } from "../protocol/result.ts";
 import { beginReading } from "../transact-ports.ts";
 import { toDelRequest, withdraw } from "../withdraw/withdraw.ts";
 import { beginLinkRemoval, isNotedAhead, type LinkRemoval, lockPodNetns, releaseFromDelegate, requireUnregistered } from "./host-steps.ts";
@@ -63,8 +64,10 @@ async function withdrawOwn(
   const own: DelRequest = removal.isAnotherNetworks ? { ...request, records: "none" } : request;
   const withdrawn = await settle(async () => {
     const { released } = await withdraw(call, own, { facts, beforeCommit });
-    if (released.length > 0 || call.config.prevResult === undefined || !hasOwnIpam(call)) return;
-    await (await import("../withdraw/withdraw-elsewhere.ts")).withdrawRemembered(call, own, { beforeCommit });
+    const { prevResult } = call.config;
+    if (released.length > 0 || prevResult === undefined || !hasOwnIpam(call)) return;
+    const { withdrawElsewhere } = await import("../withdraw/withdraw-elsewhere.ts");
+    await withdrawElsewhere(call, addressesOf(prevResult), own, { beforeCommit });
   });
   if (isTaken) logTaken(call);
   else if (!withdrawn.ok) throw withdrawn.error;

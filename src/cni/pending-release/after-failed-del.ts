@@ -38,7 +38,7 @@ export function leavePending(call: LocalCall, holder: string | undefined, own?: 
     // One about another namespace stays: the addresses may still be in use there.
     if (there !== undefined && there.path !== condition.path) return;
     const { prevResult } = call.config;
-    const addresses = prevResult === undefined ? (there?.addresses ?? []) : addressesOf(prevResult).map(({ address }) => address);
+    const addresses = prevResult === undefined ? (there?.addresses ?? []) : addressesOf(prevResult);
     writePending(call, { ...condition, until: until ?? there?.until ?? 0, addresses, pod: call.args.pod ?? there?.pod });
   });
 }

@@ -229,10 +229,8 @@ test("every version keeps what it has a place for", () => {
 test("addressesOf() gives each address of a parsed result", () => {
   fc.assert(
     fc.property(anyResult, (result) => {
-      const texts = addressesOf(parseResult(toResultDocument(result, "1.1.0"), "1.1.0")).map(
-        ({ address, length }) => `${toAddressText(address)}/${length}`,
-      );
-      expect(texts).toEqual(result.ips.map(({ address }) => address));
+      const addresses = addressesOf(parseResult(toResultDocument(result, "1.1.0"), "1.1.0"));
+      expect(addresses.map(toAddressText)).toEqual(result.ips.map(({ address }) => address.replace(/\/.*$/, "")));
     }),
     { seed },
   );

@@ -1,5 +1,6 @@
 /** The result of ADD: ours, a delegate's, and the one before ours in a chain. */
 
+import type { Address } from "../../lib/ip/address.ts";
 import type { Cidr } from "../../lib/ip/cidr.ts";
 import { toCidrText, tryParseCidr } from "../../lib/ip/cidr.ts";
 import type { JsonObject } from "../../lib/json.ts";
@@ -59,8 +60,8 @@ export interface ResultRoute {
 export const EMPTY_RESULT: CniResult = { interfaces: [], ips: [], routes: [], dns: undefined };
 
 /** The addresses of a result, in its order. Every entry of a parsed result is one. */
-export function addressesOf(result: CniResult): readonly Cidr[] {
-  return result.ips.map(({ address }) => tryParseCidr(address)).filter((cidr) => cidr !== undefined);
+export function addressesOf(result: CniResult): readonly Address[] {
+  return result.ips.map(({ address }) => tryParseCidr(address)?.address).filter((address) => address !== undefined);
 }
 
 /** An entry for an address that lies on an interface of the same result. */

@@ -8,19 +8,7 @@ import { addressQueries, planReleaseAt } from "../../ipam/plan-release-at.ts";
 import { transact, type TransactOptions } from "../../ipam/transact/transact.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import type { Call } from "../call.ts";
-import { addressesOf } from "../protocol/result.ts";
 import { transactPortsOf } from "../transact-ports.ts";
-
-/** {@link withdrawElsewhere} for the call's own attachment, by the addresses in `prevResult`. */
-export async function withdrawRemembered(
-  call: Call,
-  request: DelRequest,
-  options: Pick<TransactOptions<unknown>, "beforeCommit">,
-): Promise<void> {
-  const { prevResult } = call.config;
-  const addresses = prevResult === undefined ? [] : addressesOf(prevResult).map(({ address }) => address);
-  await withdrawElsewhere(call, addresses, request, options);
-}
 
 /** @param addresses that the ADDs got; released only while they still belong to a target of the request @throws NetplugError */
 export async function withdrawElsewhere(
