@@ -92,7 +92,7 @@ async function isGivenWithoutIpam(call: Call, addresses: readonly Address[], { h
   if (call.plugin !== "netplug" || !isPodLookedUp(call) || (held.length > 0 && addresses.every(isHeld))) return false;
   const { readPodFacts } = await import("./pod/ask.ts");
   const pod = await readPodFacts(call);
-  return pod !== undefined && pod.request.addressesWithoutIpam.length > 0;
+  return pod.request.addressesWithoutIpam.length > 0;
 }
 
 function checkAttachment(call: Call, previous: CniResult, { record }: StoredAttachment, addresses: readonly Address[]): readonly string[] {

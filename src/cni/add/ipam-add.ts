@@ -17,7 +17,7 @@ import type { Kernel } from "../link/kernel.ts";
 import { openNetnsIfThere } from "../link/pod-netns.ts";
 import { cancelPending } from "../pending-release/cancel.ts";
 import { preparePendingOfAdd } from "../pending-release/while-adding.ts";
-import { isNodeLookedUp, isPodLookedUp } from "../pod/facts.ts";
+import { isPodLookedUp } from "../pod/facts.ts";
 import { askKubernetes } from "../pod/mod.ts";
 import { type CniResult, toResultIp } from "../protocol/result.ts";
 import { beginReading, transactPortsOf } from "../transact-ports.ts";
@@ -36,7 +36,7 @@ import { renewAddresses } from "./renew.ts";
 export async function addAddresses(call: Call, answer: (result: CniResult) => void): Promise<void> {
   checkAddable(call);
   const { kernel } = call.host;
-  const early = isPodLookedUp(call) || isNodeLookedUp(call) ? undefined : toAddressRequest(call);
+  const early = isPodLookedUp(call) ? undefined : toAddressRequest(call);
   // Addresses alone need no namespace: none named, or a path to something else, is no error here.
   using netns = openNetnsIfThere(kernel, call.environment.netns ?? "");
   // Not disposed of: how the ADD ended matters only to a DEL of `netplug`.

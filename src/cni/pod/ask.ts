@@ -4,7 +4,15 @@ import type { PodIdentity } from "../../endpoint/names.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { NAMESPACES, PODS } from "../../kube/core-types.ts";
 import type { Call } from "../call.ts";
-import { type Asked, arePodsLookedUp, isNodeLookedUp, isPodLookedUp, type KubernetesFacts, type PodFacts } from "./facts.ts";
+import {
+  type Asked,
+  arePodsLookedUp,
+  type CallOfPod,
+  isNodeLookedUp,
+  isPodLookedUp,
+  type KubernetesFacts,
+  type PodFacts,
+} from "./facts.ts";
 import { toConfigWithPodCidrs } from "./node-cidrs.ts";
 import { readNamespace, readPod, toPodFacts, toPodView } from "./read-pod.ts";
 
@@ -29,9 +37,8 @@ export async function askForFacts(call: Call): Promise<Asked> {
 }
 
 /** Reads pod and namespace. The main plugin on the Kubernetes datastore gets the pod from the datastore's reads instead. */
-async function askForPod(call: Call, client: KubeClient, signal: AbortSignal): Promise<KubernetesFacts["toPodFacts"]> {
+async function askForPod(call: CallOfPod, client: KubeClient, signal: AbortSignal): Promise<KubernetesFacts["toPodFacts"]> {
   const { pod: identity } = call.args;
-  if (identity === undefined) return () => undefined;
   const isRead = call.plugin !== "netplug" || !call.datastore.traits.recordsArePods;
   const [pod, namespace] = await Promise.all([
     isRead ? readPod(client, identity, signal) : undefined,
@@ -49,10 +56,9 @@ async function requireOwnNetwork({ deadline }: Call, client: KubeClient, identit
   await deadline.wait("the Kubernetes API", (signal) => readPod(client, identity, signal));
 }
 
-/** The pod alone. @throws NetplugError podMismatch, malformedRequest, featureDisabled; invalidConfig, accessDenied, tryAgainLater */
-export async function readPodFacts(call: Call): Promise<PodFacts | undefined> {
+/** Pod and namespace, without what else an ADD must know. @throws NetplugError podMismatch, malformedRequest, featureDisabled; invalidConfig, accessDenied, tryAgainLater */
+export async function readPodFacts(call: CallOfPod): Promise<PodFacts> {
   const { pod: identity } = call.args;
-  if (identity === undefined) return undefined;
   const { answer } = await ask(call, (client, signal) =>
     Promise.all([readPod(client, identity, signal), readNamespace(client, identity, signal)]),
   );

@@ -2,6 +2,7 @@
 
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { PodRequest } from "../../endpoint/annotations/read-pod-request.ts";
+import type { PodIdentity } from "../../endpoint/names.ts";
 import type { CompleteRecord } from "../../endpoint/plan-attachment.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Call } from "../call.ts";
@@ -34,8 +35,11 @@ export function arePodsLookedUp({ config, datastore }: Call): boolean {
   return config.policyType === "k8s" || datastore.traits.recordsArePods;
 }
 
+/** A call about a pod. */
+export type CallOfPod = Call & { readonly args: { readonly pod: PodIdentity } };
+
 /** Whether the pod of this call is looked up, if it has one. */
-export function isPodLookedUp(call: Call): boolean {
+export function isPodLookedUp(call: Call): call is CallOfPod {
   return call.args.pod !== undefined && arePodsLookedUp(call);
 }
 
