@@ -13,9 +13,10 @@ import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses } from "../lib/ip/address.ts";
 import type { MacAddress } from "../lib/mac-address.ts";
+import type { Netns } from "../linux/netns.ts";
 import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
 import { resolveMtu } from "./config/node-facts.ts";
-import type { PodNetnsOptions } from "./link/pod-netns.ts";
+import { openPodNetns } from "./link/pod-netns.ts";
 import type { PodFacts } from "./pod/facts.ts";
 
 /** Names under which the kernel knows the attachment. */
@@ -40,9 +41,11 @@ export function recordOf(call: Call, facts: Facts): WorkloadEndpoint | undefined
   return answerOf(facts, recordQueryOfCall(call))?.value;
 }
 
-/** `CNI_NETNS_OVERRIDE`, by which the CNI project's own library lets the host's namespace pass. */
-export function netnsOptionsOf({ host }: LocalCall): PodNetnsOptions {
-  return { allowOwn: ["1", "true"].includes(host.env["CNI_NETNS_OVERRIDE"] ?? "") };
+/** Opens the pod's namespace for an ADD or CHECK, which both require its path. @throws {NetplugError} badNetns */
+export function openNetnsOfCall({ host, environment }: LocalCall): Netns {
+  // By this variable the CNI project's own library lets the host's namespace pass, too.
+  const allowsOwn = ["1", "true"].includes(host.env["CNI_NETNS_OVERRIDE"] ?? "");
+  return openPodNetns(host.kernel, environment.netns ?? "", allowsOwn);
 }
 
 /** What the runtime asks for; a pod's annotation ranks before it. */

@@ -15,12 +15,11 @@ import { type Address, equalAddresses, toAddressText } from "../lib/ip/address.t
 import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../lib/mac-address.ts";
 import { quoteValue } from "../lib/quote.ts";
-import { attachmentIdOf, linkNamesOf, netnsOptionsOf, recordQueryOfCall, requestedMac } from "./call-requests.ts";
+import { attachmentIdOf, linkNamesOf, openNetnsOfCall, recordQueryOfCall, requestedMac } from "./call-requests.ts";
 import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
 import { delegateCheck } from "./delegate/mod.ts";
 import { delegateOf } from "./delegate/address-source.ts";
 import { checkLink } from "./link/check.ts";
-import { openPodNetns } from "./link/pod-netns.ts";
 import { isPodLookedUp } from "./pod/facts.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT } from "./protocol/result.ts";
 import { transactPortsOf } from "./transact-ports.ts";
@@ -109,10 +108,9 @@ function checkKernel(
   addresses: readonly Address[],
   record: WorkloadEndpoint | undefined,
 ): readonly string[] {
-  const { environment, host } = call;
   const podMac = record === undefined ? undefined : podMacOf(call, record);
-  using netns = openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call));
-  return checkLink(host, netns, { names: linkNamesOf(call), addresses, podMac }, previous);
+  using netns = openNetnsOfCall(call);
+  return checkLink(call.host, netns, { names: linkNamesOf(call), addresses, podMac }, previous);
 }
 
 /** The pod side's MAC from the record. On Kubernetes the record is a view of the pod, and its annotation names the MAC, if any. */

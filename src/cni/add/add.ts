@@ -8,11 +8,11 @@ import { quote } from "../../lib/quote.ts";
 import { type UndoStack, withUndo } from "../../lib/undo-stack.ts";
 import type { Netns } from "../../linux/netns.ts";
 import { type Hold, holdAttachment } from "../attachment-state/hold.ts";
-import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "../call-requests.ts";
+import { linkNamesOf, openNetnsOfCall, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "../call-requests.ts";
 import { type Call, UNDO_MS } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import { type ExistingLink, findExisting } from "../link/find.ts";
-import { openPodNetns, waitForNetnsLock } from "../link/pod-netns.ts";
+import { waitForNetnsLock } from "../link/pod-netns.ts";
 import { type LinkSockets, openLinkSockets } from "../link/sockets.ts";
 import { cancelPending } from "../pending-release/cancel.ts";
 import { isPodLookedUp, type KubernetesFacts } from "../pod/facts.ts";
@@ -31,13 +31,13 @@ import { inOrder } from "./undo-in-order.ts";
  * @throws NetplugError, or UndoFailed around it when something is left behind
  */
 export async function add(call: Call, answer: (result: CniResult) => void): Promise<void> {
-  const { config, host, ledger, environment } = call;
+  const { config, host, ledger } = call;
   checkAddable(call);
   const attachment = toAttachmentRequest(call);
   // Undefined where it depends on the pod, which must be read first. What to ask the datastore for is known in any case.
   const early = isPodLookedUp(call) ? undefined : toAddRequest(call, attachment);
   const subject = early ?? toAddSubject(call, attachment);
-  using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
+  using netns = ledger.time("kernel", () => openNetnsOfCall(call));
   // Before anything is read: from now on nobody releases the attachment's addresses.
   using hold = holdAttachment(call, netns);
   await cancelPending(call, hold);

@@ -12,11 +12,10 @@
 import type { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-import { linkNamesOf, netnsOptionsOf } from "../call-requests.ts";
+import { linkNamesOf, openNetnsOfCall } from "../call-requests.ts";
 import type { Call } from "../call.ts";
 import type { Host } from "../host.ts";
 import { findExisting } from "../link/find.ts";
-import { openPodNetns } from "../link/pod-netns.ts";
 import { openLinkSockets } from "../link/sockets.ts";
 import { leavePending } from "../pending-release/after-failed-del.ts";
 import type { CniVerb } from "../protocol/versions.ts";
@@ -77,7 +76,7 @@ function conditionOf(verb: CniVerb, call: Call, own: OwnAddresses): () => boolea
 
 /** Whether the attachment's interface exists already. */
 function hasInterface(call: Call): boolean {
-  using netns = openPodNetns(call.host.kernel, call.environment.netns ?? "", netnsOptionsOf(call));
+  using netns = openNetnsOfCall(call);
   using sockets = openLinkSockets(call.host.kernel, netns, linkNamesOf(call));
   return findExisting(sockets)?.isOurs === true;
 }

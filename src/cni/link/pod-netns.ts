@@ -9,21 +9,16 @@ import type { Kernel } from "./kernel.ts";
 /** Milliseconds between tries for a namespace in which another call works; an ADD takes about twenty. */
 const PAUSE_MS = 5;
 
-/** Which namespaces pass besides a container's; made by `netnsOptionsOf()`. */
-export interface PodNetnsOptions {
-  /** `CNI_NETNS_OVERRIDE`: the host's own namespace will do. @default false */
-  readonly allowOwn?: boolean;
-}
-
 /**
  * Opens the pod's network namespace for an ADD or CHECK.
  *
+ * @param allowsOwn whether the host's own will do
  * @throws {NetplugError} badNetns: nothing is there, it is something else, or it is the plugin's own
  */
-export function openPodNetns(kernel: Kernel, path: string, { allowOwn = false }: PodNetnsOptions = {}): Netns {
+export function openPodNetns(kernel: Kernel, path: string, allowsOwn = false): Netns {
   const netns = kernel.openNetns(path);
   if (netns === undefined) throw new NetplugError("badNetns", `open network namespace ${quote(path)}: it does not exist`);
-  if (!allowOwn && isHostNetnsOrClose(kernel, netns)) {
+  if (!allowsOwn && isHostNetnsOrClose(kernel, netns)) {
     netns[Symbol.dispose]();
     throw new NetplugError(
       "badNetns",
