@@ -1,7 +1,6 @@
 /** Measures where the time of one ADD or DEL goes, and leaves it as one line in the log. */
 
-import type { LedgerPhase, LedgerReport } from "../lib/log/ledger-entry.ts";
-import { LEDGER_MESSAGE, toLedgerFields } from "../lib/log/ledger-entry.ts";
+import { LEDGER_MESSAGE } from "../lib/log/ledger-entry.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Clock } from "../lib/ports.ts";
 
@@ -45,9 +44,7 @@ export interface Ledger {
   phase(name: LedgerPhaseName): Disposable;
   /** Runs `work`, synchronous or not, inside a span. */
   time<T>(name: LedgerPhaseName, work: () => T): T;
-  /** The times so far; spans still open count up to now. */
-  entry(outcome: LedgerOutcome): LedgerReport;
-  /** Writes the one line. */
+  /** Writes the one line; spans still open count up to now. */
   write(log: Log, outcome: LedgerOutcome): void;
 }
 
@@ -91,7 +88,7 @@ export function startLedger(clock: Pick<Clock, "monotonic">, processStart: numbe
     if (--phase.openSpans === 0) phase.ms += clock.monotonic() - phase.openedAt;
   };
 
-  const ledger: Ledger = {
+  return {
     phase(name) {
       const phase = open(name);
       let isOpen = true;
@@ -118,19 +115,17 @@ export function startLedger(clock: Pick<Clock, "monotonic">, processStart: numbe
       // T is a promise here; `finally` gives one of the same type.
       return result.finally(() => close(phase)) as T;
     },
-    entry(outcome) {
+    write(log, outcome) {
       const now = clock.monotonic();
-      const ended: LedgerPhase[] = [];
-      for (const phase of phases) ended.push(toLedgerPhase(phase, now));
-      return { ...outcome, totalMs: round(now - processStart), phases: ended };
+      const phaseMs: Record<string, number> = {};
+      const phaseStartMs: Record<string, number> = {};
+      for (const { name, startMs, ms, openSpans, openedAt } of phases) {
+        phaseMs[name] = round(ms + (openSpans > 0 ? now - openedAt : 0));
+        phaseStartMs[name] = round(startMs);
+      }
+      log.info(LEDGER_MESSAGE, { ...outcome, totalMs: round(now - processStart), phaseMs, phaseStartMs });
     },
-    write: (log, outcome) => log.info(LEDGER_MESSAGE, toLedgerFields(ledger.entry(outcome))),
   };
-  return ledger;
-}
-
-function toLedgerPhase({ name, startMs, ms, openSpans, openedAt }: Phase, now: number): LedgerPhase {
-  return { name, startMs: round(startMs), ms: round(ms + (openSpans > 0 ? now - openedAt : 0)) };
 }
 
 /** Microseconds are as fine as the clock is. */

@@ -1,12 +1,10 @@
 /** The startup ledger's entry: where the time of one ADD or DEL went, as the log has it and as it is read back. */
 
-import type { Fields } from "./log.ts";
-
 /** The message of a ledger line in the log. */
 export const LEDGER_MESSAGE = "ledger";
 
 /** One part of an operation. Parts may overlap: their sum can be more, or less, than the total. */
-export interface LedgerPhase {
+interface LedgerPhase {
   readonly name: string;
   /** Milliseconds from the start of the process to the phase's first moment. */
   readonly startMs: number;
@@ -32,21 +30,6 @@ export interface LedgerEntry {
   /** Sequential round trips to the datastore, retries included. */
   readonly roundTrips: number;
   readonly retries: number;
-  /** In the order in which they began. */
+  /** In the order in which they began. The line has two tables by name: `phaseMs` and `phaseStartMs`. */
   readonly phases: readonly LedgerPhase[];
-}
-
-/** An entry as its call knows it: time and pod are those of every line of its log. */
-export type LedgerReport = Omit<LedgerEntry, "time" | "pod">;
-
-/** The fields of the log line that carries an entry. */
-export function toLedgerFields(entry: LedgerReport): Fields {
-  const { phases, ...scalars } = entry;
-  const phaseMs: Record<string, number> = {};
-  const phaseStartMs: Record<string, number> = {};
-  for (const { name, ms, startMs } of phases) {
-    phaseMs[name] = ms;
-    phaseStartMs[name] = startMs;
-  }
-  return { ...scalars, phaseMs, phaseStartMs };
 }
