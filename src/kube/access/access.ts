@@ -71,6 +71,17 @@ export interface KubeAccess {
   readonly origin: string;
 }
 
+/** Access to a server of which nothing is known but where it is. */
+export const BARE_ACCESS: Omit<KubeAccess, "server"> = {
+  ca: undefined,
+  skipsTlsVerify: false,
+  tlsServerName: undefined,
+  proxyUrl: undefined,
+  user: ANONYMOUS,
+  namespace: undefined,
+  origin: "the settings",
+};
+
 /** What a role or a person says about access; what is absent is undefined. */
 export interface KubeSettings {
   /** One file, or several with colons between them, which are merged; with several, those that do not exist count as empty. */

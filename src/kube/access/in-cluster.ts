@@ -3,7 +3,7 @@
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import type { KubeAccess } from "./access.ts";
-import { ANONYMOUS } from "./access.ts";
+import { ANONYMOUS, BARE_ACCESS } from "./access.ts";
 import { requireServer, toServerUrl } from "./server-url.ts";
 
 /** Where kubelet mounts the service account. */
@@ -26,11 +26,9 @@ export function readInClusterAccess({ env, files, serviceAccountFolder = SERVICE
   requireServer(server, "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT");
   const caFile = `${serviceAccountFolder}/ca.crt`;
   return {
+    ...BARE_ACCESS,
     server,
     ca: files.exists(caFile) ? { file: caFile, label: `certificate authority ${quote(caFile)} of this pod` } : undefined,
-    skipsTlsVerify: false,
-    tlsServerName: undefined,
-    proxyUrl: undefined,
     user: { ...ANONYMOUS, tokenFile: `${serviceAccountFolder}/token` },
     namespace: files.readText(`${serviceAccountFolder}/namespace`)?.trim() || undefined,
     origin: "service account of this pod",

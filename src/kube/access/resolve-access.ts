@@ -3,7 +3,7 @@
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
-import { ANONYMOUS } from "./access.ts";
+import { ANONYMOUS, BARE_ACCESS } from "./access.ts";
 import type { PodPorts } from "./in-cluster.ts";
 import { readInClusterAccess } from "./in-cluster.ts";
 import { readKubeconfig } from "./kubeconfig.ts";
@@ -40,18 +40,7 @@ function withoutKubeconfig({ apiRoot, caFile, context, names }: KubeSettings, po
     );
   }
   const server = normaliseApiRoot(apiRoot, caFile !== undefined || own?.ca !== undefined, names?.apiRoot ?? "the API server's address");
-  return own === undefined
-    ? {
-        server,
-        ca: undefined,
-        skipsTlsVerify: false,
-        tlsServerName: undefined,
-        proxyUrl: undefined,
-        user: ANONYMOUS,
-        namespace: undefined,
-        origin: "the settings",
-      }
-    : { ...own, server };
+  return { ...(own ?? BARE_ACCESS), server };
 }
 
 function replace(access: KubeAccess, { token, caFile, skipsTlsVerify = false, names }: KubeSettings): KubeAccess {
