@@ -3,15 +3,13 @@
 import type { Query } from "../datastore/datastore.ts";
 import type { Facts } from "../ipam/facts.ts";
 import { readFacts, type TransactPorts } from "../ipam/transact/transact.ts";
-import type { QueuedRequests } from "../linux/turns/queued-requests.ts";
 import { type Call, hasOwnIpam } from "./call.ts";
-import { type NodeQueue, takeNodeTurn } from "./turns/node-turn.ts";
+import { takeNodeTurn } from "./turns/node-turn.ts";
 
 /** For `transact()` and `readFacts()`. Lists may be a moment old: a caller that needs the newest sets `mayLag` to false. */
 export function transactPortsOf(call: Call): TransactPorts {
   const { datastore, host, deadline, prefetch } = call;
-  const openQueue = async (queue: QueuedRequests): Promise<NodeQueue> => (await import("./turns/node-queue.ts")).openNodeQueue(call, queue);
-  const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn({ ...call, openQueue }, wait);
+  const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn(call, wait);
   const ports = { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
   // Where a delegate gives the addresses, the next ADD has nothing to prefetch.
   return hasOwnIpam(call) ? { ...ports, savePrefetch: prefetch.save } : ports;

@@ -8,17 +8,17 @@
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
+import type { Queue } from "../../ipam/transact/node-turn.ts";
 import type { QueuedRequest, QueuedRequests } from "../../linux/turns/queued-requests.ts";
 import { callAbout } from "../attachment-state/call-about.ts";
 import { readHold } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
 import { NOTHING, writePending } from "../attachment-state/pending-file.ts";
 import type { Call, LocalCall } from "../call.ts";
-import type { NodeQueue } from "./node-turn.ts";
 import { parseOwner, parseRequest } from "./request-text.ts";
 
-/** The queue behind a turn. */
-export function openNodeQueue(call: Call, queue: QueuedRequests): NodeQueue {
+/** The queue behind a turn; disposed of when the turn's last commit is over, before the next turn begins. */
+export function openNodeQueue(call: Call, queue: QueuedRequests): Queue & Disposable {
   const read = new Map<AddressRequest, QueuedRequest>();
   // Whatever its network or datastore: nobody will see this request again.
   const onDead = (text: string): void => {

@@ -2,30 +2,33 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createLocalWorld } from "../../../test/support/calls/local-call.ts";
 import type { NodeTurn } from "../../ipam/transact/node-turn.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { countWork, queueOf } from "../../linux/turns/queue-files.ts";
 import { postRequest } from "../../linux/turns/queued-requests.ts";
 import { takePlace } from "../../linux/turns/place.ts";
 import { takeTurn } from "../../linux/turns/turn.ts";
+import type { Call } from "../call.ts";
 import type { Host } from "../host.ts";
 import { takeNodeTurn } from "./node-turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-node-turn-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const host: Pick<Host, "takeTurn"> = { takeTurn: (path, options) => takeTurn(path, { ...options, clock: systemClock }) };
+const takeNow: Host["takeTurn"] = (path, options) => takeTurn(path, { ...options, clock: systemClock });
 
 /** Of a call that began now. */
 function beginCall(path: string): () => Promise<NodeTurn | undefined> {
-  const call = {
-    host,
-    config: { ipamLockFile: path },
-    datastoreKey: () => "",
-    workCount: countWork(path),
-    openQueue: () => Promise.reject(new Error("nobody asks for anything")),
+  const { call } = createLocalWorld();
+  const host = { ...call.host, takeTurn: takeNow };
+  // Nothing else of it is used.
+  const begun = { ...call, host, config: { ...call.config, ipamLockFile: path }, workCount: countWork(path) } as Call;
+  return async () => {
+    const turn = await takeNodeTurn(begun, { stallMs: 0, maxMs: 0 });
+    expect(turn?.queue).toBeUndefined();
+    return turn;
   };
-  return () => takeNodeTurn(call, { stallMs: 0, maxMs: 0 });
 }
 
 /** Somebody's turn, who does something for others. */

@@ -3,25 +3,11 @@
  * turn it is allocates them in its own commit. So when many pods start together, most need no turn, and write no block.
  */
 
-import type { NodeTurn, Queue, TurnWait } from "../../ipam/transact/node-turn.ts";
-import type { QueuedRequests } from "../../linux/turns/queued-requests.ts";
-import type { NetworkConfig } from "../config/network-config.ts";
-import type { Host } from "../host.ts";
-
-/** The queue behind a turn; disposed of when the turn's last commit is over, before the next turn begins. */
-export type NodeQueue = Queue & Disposable;
-
-/** The part of a call that a turn is about. */
-interface NodeCall {
-  readonly host: Pick<Host, "takeTurn">;
-  readonly config: Pick<NetworkConfig, "ipamLockFile">;
-  readonly datastoreKey: () => string;
-  readonly workCount: number | undefined;
-  readonly openQueue: (queue: QueuedRequests) => Promise<NodeQueue>;
-}
+import type { NodeTurn, TurnWait } from "../../ipam/transact/node-turn.ts";
+import type { Call } from "../call.ts";
 
 /** @returns as `TurnPorts.takeTurn` says */
-export async function takeNodeTurn(call: NodeCall, { stallMs, maxMs, request }: TurnWait): Promise<NodeTurn | undefined> {
+export async function takeNodeTurn(call: Call, { stallMs, maxMs, request }: TurnWait): Promise<NodeTurn | undefined> {
   const { host, config } = call;
   const codec = request === undefined ? undefined : await import("./request-text.ts");
   const requestText = (): string | undefined => {
@@ -32,7 +18,7 @@ export async function takeNodeTurn(call: NodeCall, { stallMs, maxMs, request }: 
   if (turn === undefined || turn === "served") return undefined;
   using held = new DisposableStack();
   held.use(turn);
-  const queue = turn.queue === undefined ? undefined : held.use(await call.openQueue(turn.queue));
+  const queue = turn.queue === undefined ? undefined : held.use((await import("./node-queue.ts")).openNodeQueue(call, turn.queue));
   const isReadOutdated = turn.workCount !== call.workCount;
   const all = held.move();
   return { queue, isReadOutdated, [Symbol.dispose]: () => all.dispose() };
