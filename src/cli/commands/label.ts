@@ -39,10 +39,7 @@ export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Pr
         else labels.set(key, value);
       }
       const { labels: _, ...metadata } = current.metadata;
-      return validateObject(
-        { ...current, metadata: labels.size === 0 ? metadata : { ...metadata, labels: Object.fromEntries(labels) } },
-        undefined,
-      );
+      return validateObject({ ...current, metadata: labels.size === 0 ? metadata : { ...metadata, labels: Object.fromEntries(labels) } });
     }),
   );
   say(cli, `${toPathName(ref)} ${outcome === "configured" ? "labelled" : outcome}`);

@@ -67,7 +67,7 @@ function patched(current: Resource, type: PatchType, change: unknown): AnyResour
   }
   if (isJsonObject(value) && value["kind"] !== current.kind)
     throw new CommandFailed(`apply patch: kind: got ${quoteValue(value["kind"] ?? null)}, want "${current.kind}"`);
-  return validateObject(value, undefined);
+  return validateObject(value);
 }
 
 /** A removal of what no object has is a slip, and no patch that changes nothing: in YAML, `{spec:{disabled:true}}` is a key without a value. */

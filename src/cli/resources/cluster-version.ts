@@ -21,7 +21,7 @@ export async function raiseClusterVersion(cli: Cli, datastore: Datastore, stored
   requireReady(stored, "release");
   const { outcome } = await updateResource({ datastore, io: cli.io }, CLUSTER_INFORMATION.ref, (current) => {
     const spec = current.spec as ClusterInformation["spec"];
-    return validateObject({ ...current, spec: isOutdated(spec.version) ? { ...spec, version: VERSION } : spec }, undefined);
+    return validateObject({ ...current, spec: isOutdated(spec.version) ? { ...spec, version: VERSION } : spec });
   });
   if (outcome === "configured")
     say(cli, `${toPathName(CLUSTER_INFORMATION.ref)} configured: version ${version ?? "unknown"} is now ${VERSION}`);

@@ -72,7 +72,7 @@ export function checkDocumentsToWrite(...input: Parameters<typeof checkDocuments
  *
  * @throws {ValidationError} also when it names another namespace than `-n`
  */
-export function validateObject(value: unknown, namespace: string | undefined, fallback?: string): AnyResource {
+export function validateObject(value: unknown, namespace?: string, fallback?: string): AnyResource {
   const wanted = namespace ?? fallback;
   const resource = validateResource(value, { checkSelector, ...(wanted === undefined ? {} : { namespace: wanted }) });
   const { metadata, kind } = resource;

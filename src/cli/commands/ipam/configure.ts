@@ -23,7 +23,7 @@ export async function ipamConfigure(cli: Cli, flags: IPAMConfigurationSpec): Pro
     );
   const ref = { kind: "IPAMConfiguration", name: SINGLETON_NAME } as const;
   const changed = (metadata: object, spec: object) =>
-    validateObject({ apiVersion: API_VERSION, kind: ref.kind, metadata, spec: { ...spec, ...Object.fromEntries(changes) } }, undefined);
+    validateObject({ apiVersion: API_VERSION, kind: ref.kind, metadata, spec: { ...spec, ...Object.fromEntries(changes) } });
   const spec = await withDatastore(cli, (datastore) =>
     withRetries("configure address management", async () => {
       const target = { datastore, io: cli.io };
