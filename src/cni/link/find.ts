@@ -4,7 +4,7 @@ import { HOST_PREFIX } from "../../api/endpoint-names.ts";
 import { quote } from "../../lib/quote.ts";
 import { EEXIST, ENODEV } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
-import { type Ifindex, getLink, type Link, listLinks, toLink } from "../../linux/netlink/link.ts";
+import { getLink, type Link, type LinkKey, listLinks, toLink } from "../../linux/netlink/link.ts";
 import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 import { parseAlias } from "../../endpoint/names.ts";
 import type { LinkNames } from "../../endpoint/pod-link.ts";
@@ -19,7 +19,7 @@ export interface ExistingLink {
 }
 
 /** @returns undefined when there is no such interface @throws {KernelError} */
-export function findLink(socket: RouteSocket, which: { readonly name: string } | { readonly index: Ifindex }): Link | undefined {
+export function findLink(socket: RouteSocket, which: LinkKey): Link | undefined {
   const [outcome] = socket.transact([getLink(which)]);
   if (outcome?.error !== undefined && outcome.error.errno !== ENODEV) throw outcome.error;
   const reply = outcome?.replies[0];
