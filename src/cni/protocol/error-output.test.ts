@@ -27,6 +27,9 @@ test("an undo that failed keeps the first failure's code, and says what was left
   const output = toErrorOutput(new UndoFailed(first, [step]));
   expect(output.code).toBe(109);
   expect(output.msg).toBe("add route: EEXIST (left behind: release 10.65.0.7: no answer)");
+  expect(output.details).toBeUndefined();
+  const deeper = new Error("release 10.65.0.8: no answer", { cause: new Error("no answer", { cause: new Error("etcd is away") }) });
+  expect(toErrorOutput(new UndoFailed(first, [step, deeper])).details).toBe("undo: etcd is away");
 });
 
 test("a defect is code 999 and shows no source text", () => {

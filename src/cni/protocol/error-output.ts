@@ -58,10 +58,17 @@ function nameOf(thrown: unknown): string {
 
 /** The failure's own details, its causes, and why an undo failed, one after the other. */
 function toDetails(failure: unknown, thrown: unknown): string {
-  const parts = [failure instanceof NetplugError ? failure.details : undefined, ...causesOf(failure)];
-  if (thrown instanceof UndoFailed) parts.push(...thrown.errors.flatMap(causesOf).map((text) => `undo: ${text}`));
   const headline = messageOf(thrown);
-  return redactText([...new Set(parts)].filter((part) => part !== undefined && part !== "" && !headline.includes(part)).join("; "));
+  const isNew = (text: string): boolean => text !== "" && !headline.includes(text);
+  const parts = [failure instanceof NetplugError ? (failure.details ?? "") : "", ...causesOf(failure)].filter(isNew);
+  if (thrown instanceof UndoFailed)
+    parts.push(
+      ...thrown.errors
+        .flatMap(causesOf)
+        .filter(isNew)
+        .map((text) => `undo: ${text}`),
+    );
+  return redactText([...new Set(parts)].join("; "));
 }
 
 function causesOf(thrown: unknown): readonly string[] {
