@@ -33,6 +33,27 @@ describe("an API server", () => {
     expect((await client.get(CONFIG_MAPS, REF))?.metadata.name).toBe("thing");
   });
 
+  test("that has just started is waited for until it knows what roles permit (needs cluster)", async () => {
+    await api.kubectl(["create", "clusterrole", "reader", "--verb=get", "--resource=configmaps"]);
+    await api.kubectl(["create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=bob"]);
+    const own = openClient(api, {}, { kubeconfig: api.issue("bob").kubeconfigFile });
+    await until("the role", async () => await own.get(CONFIG_MAPS, REF));
+    await api.server.stop();
+    await api.server.launch();
+    const reasons = new Set<string>();
+    await until("an answer", async () => {
+      const failure = await own.get(CONFIG_MAPS, REF).then(
+        () => undefined,
+        (thrown: KubeError) => thrown,
+      );
+      if (failure !== undefined) reasons.add(failure.reason);
+      return failure === undefined;
+    });
+    expect([...reasons]).not.toContain("forbidden");
+    await api.server.untilReady();
+    own.close();
+  });
+
   test("that stands still ends every request at its limit, and what was written then is not known (needs cluster)", async () => {
     api.server.pause();
     try {

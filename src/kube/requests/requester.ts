@@ -117,9 +117,12 @@ export class Requester {
         login = await this.#credentials.get();
         continue;
       }
-      const delayMs = retryDelayMs(failure, request, attempt, end - clock.monotonic(), random);
-      if (delayMs === undefined) throw failure.after(earlier);
-      earlier.push(failure);
+      const isDenied = failure.reason === "forbidden" && failure.denied !== undefined;
+      const doubted = isDenied ? await this.#doubtDenial(failure, login, limit) : failure;
+      if (doubted === undefined) throw failure.after(earlier);
+      const delayMs = retryDelayMs(doubted, request, attempt, end - clock.monotonic(), random);
+      if (delayMs === undefined) throw doubted.after(earlier);
+      earlier.push(doubted);
       this.counts.retries++;
       await this.#sleep(request, delayMs, signal);
     }
@@ -144,6 +147,12 @@ export class Requester {
       const authorities = login.access.ca?.label;
       return { failure: toBrokenFailure(thrown, { request, server: this.#toServerText(login), authorities, isAnswered }) };
     }
+  }
+
+  async #doubtDenial(denial: KubeError, login: Login, { signal }: TryLimit): Promise<KubeError | undefined> {
+    const { doubtDenial } = await import("./readiness.ts");
+    this.counts.requests++;
+    return await doubtDenial(denial, this.#transport, login, signal);
   }
 
   #toServerText({ access }: Login): string {

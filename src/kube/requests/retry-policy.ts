@@ -38,6 +38,9 @@ function mayRepeat(failure: KubeError, request: KubeRequest, attempt: number): b
       return isRead(request);
     case "throttled":
       return true;
+    case "forbidden":
+      // By a role, of a server that may not have read them yet.
+      return failure.denied !== undefined;
     case "unreachable":
       return attempt < TRIES_WHEN_UNREACHABLE;
     case "serverFault":

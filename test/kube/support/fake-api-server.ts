@@ -20,8 +20,17 @@ export interface FakeApiServer extends AsyncDisposable {
   readonly seen: readonly SeenRequest[];
 }
 
-/** @param answer is given the request and how many came before it */
-export function startFakeApiServer(answer: (request: SeenRequest, before: number) => Response | Promise<Response>): FakeApiServer {
+/** What an API server is asked after it has refused something; a fake says yes, and does not count it. */
+const READINESS = "/readyz";
+
+/**
+ * @param answer is given the request and how many came before it
+ * @param isReady whether it says so when it is asked
+ */
+export function startFakeApiServer(
+  answer: (request: SeenRequest, before: number) => Response | Promise<Response>,
+  isReady: () => boolean = () => true,
+): FakeApiServer {
   const seen: SeenRequest[] = [];
   const server: Server<undefined> = Bun.serve({
     hostname: "127.0.0.1",
@@ -29,6 +38,7 @@ export function startFakeApiServer(answer: (request: SeenRequest, before: number
     idleTimeout: 0,
     async fetch(request) {
       const url = new URL(request.url);
+      if (url.pathname === READINESS) return new Response(null, { status: isReady() ? 200 : 403 });
       const headers = Object.fromEntries([...request.headers].map(([name, value]) => [name.toLowerCase(), value]));
       const one = { method: request.method, path: url.pathname + url.search, headers, body: await request.text() };
       seen.push(one);
