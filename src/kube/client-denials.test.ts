@@ -1,7 +1,7 @@
 /** What a client does after an API server has denied something. */
 
 import { expect, test } from "bun:test";
-import { answering, clientOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import { clientOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
 import { failureOf } from "../../test/support/failure-of.ts";
 import { NODES } from "./core-types.ts";
 import { KubeError } from "./kube-error.ts";
@@ -10,22 +10,23 @@ const NODE = { metadata: { name: "n" } };
 const DENIED = 'nodes "n" is forbidden: User "u" cannot get resource "nodes" in API group "" at the cluster scope';
 
 test.each(["get", "patch"] as const)("%s is made again: a server that has just started has not read its roles yet", async (verb) => {
-  const answers = [() => statusAnswer(403, "Forbidden", DENIED), () => Response.json(NODE)];
-  const ready = [false];
+  const denied = () => statusAnswer(403, "Forbidden", DENIED);
+  const answers = [denied, denied, () => Response.json(NODE)];
+  const notReady = [403, 500];
   await using server = startFakeApiServer(
     (_request, before) => (answers[before] ?? Response.error)(),
-    () => ready.shift() ?? true,
+    () => notReady.shift() ?? 200,
   );
   const client = clientOf(server);
   const body = { type: "merge", body: {} } as const;
   expect(await (verb === "get" ? client.get(NODES, { name: "n" }) : client.patch(NODES, { name: "n" }, body))).toEqual(NODE);
-  expect([server.seen.length, ready.length]).toEqual([2, 0]);
+  expect([server.seen.length, notReady.length]).toEqual([3, 0]);
 });
 
 test("where the server never says that it is ready, a permission is missing, and the doubt is told", async () => {
   await using server = startFakeApiServer(
     () => statusAnswer(403, "Forbidden", DENIED),
-    () => false,
+    () => 500,
   );
   const failure = await failureOf(clientOf(server).get(NODES, { name: "n" }, { limitMs: 1_000 }), KubeError);
   const message = "get nodes is not permitted; the API server does not say that it is ready: it may have just started";
@@ -33,13 +34,19 @@ test("where the server never says that it is ready, a permission is missing, and
   expect(server.seen.length).toBeGreaterThan(1);
 });
 
-test("it is not made again where the server is ready, nor where admission refuses it", async () => {
-  await using server = answering(() => statusAnswer(403, "Forbidden", DENIED));
+test.each([200, 404])("it is not made again where the server answers %i when it is asked whether it is ready", async (status) => {
+  await using server = startFakeApiServer(
+    () => statusAnswer(403, "Forbidden", DENIED),
+    () => status,
+  );
   expect((await failureOf(clientOf(server).get(NODES, { name: "n" }))).message).toBe("get nodes is not permitted");
   expect(server.seen).toHaveLength(1);
+});
+
+test("nor where admission refuses it", async () => {
   await using starting = startFakeApiServer(
     () => statusAnswer(403, "Forbidden", "exceeded quota"),
-    () => false,
+    () => 500,
   );
   expect((await failureOf(clientOf(starting).create(NODES, NODE))).message).toContain("exceeded quota");
   expect(starting.seen).toHaveLength(1);

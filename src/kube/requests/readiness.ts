@@ -33,11 +33,12 @@ export async function doubtDenial(
   return new KubeError(reason, doubted, { status, details, ...(denied !== undefined && { denied }) });
 }
 
+/** True also where the question does not arrive, as when a proxy passes on only what it knows: that says nothing of a start. */
 async function isReady(transport: Transport, login: Login, signal: AbortSignal): Promise<boolean> {
   try {
-    const { ok, body } = await transport.send(READINESS, login, signal);
+    const { status, body } = await transport.send(READINESS, login, signal);
     await body?.cancel();
-    return ok;
+    return status !== 403 && status < 500;
   } catch {
     transport.close();
     return false;

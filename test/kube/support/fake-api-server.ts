@@ -20,16 +20,16 @@ export interface FakeApiServer extends AsyncDisposable {
   readonly seen: readonly SeenRequest[];
 }
 
-/** What an API server is asked after it has refused something; a fake says yes, and does not count it. */
+/** What an API server is asked after it has denied something; a fake says yes, and does not count it. */
 const READINESS = "/readyz";
 
 /**
  * @param answer is given the request and how many came before it
- * @param isReady whether it says so when it is asked
+ * @param readiness the status of its answer when it is asked whether it is ready
  */
 export function startFakeApiServer(
   answer: (request: SeenRequest, before: number) => Response | Promise<Response>,
-  isReady: () => boolean = () => true,
+  readiness: () => number = () => 200,
 ): FakeApiServer {
   const seen: SeenRequest[] = [];
   const server: Server<undefined> = Bun.serve({
@@ -38,7 +38,7 @@ export function startFakeApiServer(
     idleTimeout: 0,
     async fetch(request) {
       const url = new URL(request.url);
-      if (url.pathname === READINESS) return new Response(null, { status: isReady() ? 200 : 403 });
+      if (url.pathname === READINESS) return new Response(null, { status: readiness() });
       const headers = Object.fromEntries([...request.headers].map(([name, value]) => [name.toLowerCase(), value]));
       const one = { method: request.method, path: url.pathname + url.search, headers, body: await request.text() };
       seen.push(one);
