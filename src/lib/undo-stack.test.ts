@@ -68,6 +68,6 @@ test("a step that never ends is given up after the time for the way back, and th
   expect(undone).toEqual(["veth"]);
   expect(isAborted).toBe(true);
   expect(error.message).toBe(
-    "add route (left behind: release 10.65.0.7: wait for release 10.65.0.7: not done within 5 s, remove pod status: no time left: undoing took longer than 5 s)",
+    "add route (left behind: release 10.65.0.7: wait for its end: not done within 5 s, remove pod status: no time left: undoing took longer than 5 s)",
   );
 });

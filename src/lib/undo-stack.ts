@@ -77,9 +77,9 @@ async function undoAll(steps: UndoStep[], deadline: Deadline, undoMs: number): P
   return failures;
 }
 
-async function undoOne({ what, undo }: UndoStep, deadline: Deadline, undoMs: number): Promise<void> {
+async function undoOne({ undo }: UndoStep, deadline: Deadline, undoMs: number): Promise<void> {
   if (deadline.remainingMs() > 0) {
-    await deadline.wait(what, async (signal) => await undo(signal));
+    await deadline.wait("its end", async (signal) => await undo(signal));
     return;
   }
   // Too late to wait for anything, but what the step does at once is done.

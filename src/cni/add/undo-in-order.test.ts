@@ -54,7 +54,7 @@ test("what rests on a step that is given up because it takes too long stays, als
   await clock.advance(5_000);
   late.resolve();
   expect(await outcome).toBe(
-    "set MTU: EINVAL (left behind: release address: wait for release address: not done within 5 s, " +
+    "set MTU: EINVAL (left behind: release address: wait for its end: not done within 5 s, " +
       "release delegate: not before it could release address; the next DEL does both, " +
       "release pool: not before it could release address; the next DEL does both)",
   );
