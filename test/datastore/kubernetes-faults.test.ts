@@ -299,10 +299,15 @@ describe("a watch (needs cluster)", () => {
     await audit.take(server);
     const ending = new AbortController();
     const datastore = world.openThroughProxy();
+    const arePoolsListed = Promise.withResolvers<void>();
     let isExpired = false;
-    proxy.decide = ({ resource, query }) => {
-      if (isExpired || query.get("watch") !== "true" || resource !== "tiers") return "pass";
+    proxy.decide = async ({ resource, query }) => {
+      if (query.get("watch") !== "true") return "pass";
+      if (resource === "ippools") arePoolsListed.resolve();
+      if (isExpired || resource !== "tiers") return "pass";
       isExpired = true;
+      // Before, nothing would be in sync, and all of it would be told once only.
+      await arePoolsListed.promise;
       return { status: 410, reason: "Expired" };
     };
     const events = startWatch(datastore, ["IPPool", "Tier"], ending.signal);
