@@ -41,11 +41,17 @@ const SECRETS_IN_TEXT: readonly (readonly [pattern: RegExp, replacement: string]
   // PEM once more in base64, as a kubeconfig has keys.
   [/LS0tLS1CRUdJTi[\w+/=]*/g, REDACTED],
   // Headers: of a scheme that nobody foresaw, and each of several cookies. A quote right after "=" begins a parameter, as `Digest` has them,
-  // also within a text in quotes; another one ends the header.
-  [/\b(authorization|cookie): [^\r\n"']+(?:(?:(?<==)"(?:[^"\\\r\n]|\\.)*"?|(?<==\\)"[^"\r\n]*"?)[^\r\n"']*)*/gi, `$1: ${REDACTED}`],
+  // also within a text in quotes; another one ends the header, and so does the one after the "=" that fills up base64.
+  [
+    /\b(authorization|cookie): (?:(?:basic|bearer|negotiate) [^\r\n"']+|[^\r\n"']+(?:(?:(?<==)"(?:[^"\\\r\n]|\\.)*"?|(?<==\\)"[^"\r\n]*"?)[^\r\n"']*)*)/gi,
+    `$1: ${REDACTED}`,
+  ],
   [/\b(bearer|basic)\s+(?!authentication\b)[\w.~+/=-]{8,}/gi, `$1 ${REDACTED}`],
   // Options of a command.
-  [/((?<![\w-])--?(?:\w+-)*(?:password|passwd|passphrase|token|secret|api-key) )(?:[^\s"']+|"[^"]+"?|'[^']+'?)/gi, `$1${REDACTED}`],
+  [
+    /((?<![\w-])--?(?:\w+-)*(?:password|passwd|passphrase|token|secret|api-key) )(?![=:]\s)(?:\\"[^"]+"?|[^\s"']+|"(?:[^"\\]|\\[\s\S])+"?|'[^']+'?)/gi,
+    `$1${REDACTED}`,
+  ],
   // User information in a URL, up to the last "@": a password may hold "@" and, written carelessly, "/".
   [/(:\/\/)[^\s"']{0,1000}@/g, `$1${REDACTED}@`],
   // name=value, name: value, "name": "value", as queries, environments, JSON (also inside JSON) and YAML write them, of names as
