@@ -35,11 +35,14 @@ export interface CliIo {
   makeUuid(): string;
   /** @param onUnread gets what cannot be read of them, and why @throws {KernelError} @throws NetplugError ioFailure */
   readHostAddresses(onUnread: (text: string) => void): Promise<readonly HostAddress[]>;
-  /** @throws NetplugError invalidConfig */
-  openDatastore(config: DatastoreConfig): Datastore;
+  /** @param openKube gives the client of a datastore on the Kubernetes API, which closes it @throws NetplugError invalidConfig */
+  openDatastore(config: DatastoreConfig, openKube?: OpenKube): Datastore;
   /** A client of the Kubernetes API, which is loaded by the first who wants one. */
   openKube(config: KubernetesConfig): Promise<KubeClient>;
 }
+
+/** Gives each who asks the same client. */
+export type OpenKube = () => Promise<KubeClient>;
 
 /** Options that may be given anywhere on the command line. */
 export interface GlobalOptions {

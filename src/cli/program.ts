@@ -40,10 +40,10 @@ export async function runAsProgram(argv: readonly string[], program: string): Pr
       const { readCachedAddresses } = await import("./host/cached-addresses.ts");
       return [...readHostAddresses(), ...readCachedAddresses(linuxFiles, onUnread)];
     },
-    openDatastore: (config) => openDatastore(config, { ...ports, kubernetes }),
+    openDatastore: (config, openClient) => openDatastore(config, { ...ports, kubernetes: { ...kubernetes, openClient } }),
     openKube: async (config) => {
       const { KubeClient } = await import("../kube/client.ts");
-      return new KubeClient(config, { ...ports, ...kubernetes }, config);
+      return new KubeClient(config, { ...ports, ...kubernetes }, { ...config, protocol: "http2" });
     },
   };
   const status = await runCli(argv, io, program);

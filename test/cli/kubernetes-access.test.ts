@@ -1,7 +1,7 @@
 /** How netplugctl finds its way to an API server: every source, their order, and as a plugin of kubectl. */
 
 import { describe, expect, test as always } from "bun:test";
-import { readFileSync } from "node:fs";
+import { chmodSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
@@ -183,6 +183,46 @@ always.each(["version", "init", "get pools", "ipam check"])(
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^netplugctl: [^\n]*: the answer is no JSON; is there an API server\?\n/)]);
   },
 );
+
+describe("commands that look beyond the datastore", () => {
+  const pool = (name: string, cidr: string): string =>
+    JSON.stringify({ apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec: { cidr } });
+
+  test("ask who logs a person in once (needs cluster)", async () => {
+    const { folder, kubeconfigFile, token } = world.api;
+    const calls = world.file("calls", "");
+    const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token } };
+    const program = world.file("log-in", `#!/bin/sh\necho once >>${calls}\ncat ${world.file("credential", JSON.stringify(credential))}\n`);
+    chmodSync(program, 0o755);
+    const exec = { apiVersion: credential.apiVersion, command: program, interactiveMode: "IfAvailable" };
+    const kubeconfig = Bun.YAML.parse(readFileSync(kubeconfigFile, "utf8")) as { users: { user: object }[] };
+    for (const entry of kubeconfig.users) entry.user = { exec };
+    const env = { ...TYPE, KUBECONFIG: world.file("exec.kubeconfig", JSON.stringify(kubeconfig)), PATH: process.env["PATH"], HOME: folder };
+    for (const [argv, stdin] of [
+      [["ipam", "check"], ""],
+      [["create", "-f", "-"], pool("once", "10.71.0.0/16")],
+    ] as const) {
+      await Bun.write(calls, "");
+      expect(await world.ctl(argv, { env, stdin })).toMatchObject({ status: 0, stderr: "" });
+      expect(readFileSync(calls, "utf8")).toBe("once\n");
+    }
+  });
+
+  test("read once what may be a pipe (needs cluster)", async () => {
+    const { url, token, caFile, kubeconfigFile } = world.api;
+    const file = world.file(
+      "pipe.cfg",
+      configFile({ datastoreType: "kubernetes", k8sAPIEndpoint: url, k8sAPIToken: token, k8sCAFile: caFile }),
+    );
+    for (const option of [`--kubeconfig <(cat ${kubeconfigFile})`, `--config <(cat ${file})`]) {
+      const { exitCode, stdout, stderr } = Bun.spawnSync(["bash", "-c", `${distFolder}/netplugctl ${option} ipam check`], {
+        env: { PATH: process.env["PATH"] },
+      });
+      expect([option, exitCode, stderr.toString()]).toEqual([option, 0, ""]);
+      expect(stdout.toString()).toContain("found 0 problems");
+    }
+  });
+});
 
 test("kubectl finds it as its plugin, passes words and flags, and its exit status comes back (needs cluster)", () => {
   const kubectl = (...argv: string[]) =>

@@ -13,7 +13,7 @@ import { warnOfPlaintext } from "../../datastore/config/plaintext-endpoints.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { AdvisedFailure } from "../failure.ts";
-import { type Cli, type CliIo, type GlobalOptions, note } from "../io.ts";
+import { type Cli, type CliIo, type GlobalOptions, note, type OpenKube } from "../io.ts";
 import { settingsOfFile } from "./config-file.ts";
 import { adviceFor, originOfEtcd } from "./reach.ts";
 import { nameOrigins, originOf } from "./setting-origin.ts";
@@ -30,9 +30,11 @@ const BY_HAND = { qps: 0, usesProxyVariables: true, role: "netplug-admin" } as c
 /**
  * Opens the datastore for one piece of work and lets go of it.
  *
+ * @param work gets also what gives the datastore's client of the Kubernetes API; undefined for etcd. A second client would read once more what
+ *   may be a pipe, and a person would have to log in again
  * @throws {CommandFailed} a configuration file that is missing or makes no sense
  */
-export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) => Promise<T>): Promise<T> {
+export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore, openKube: OpenKube | undefined) => Promise<T>): Promise<T> {
   const config = await datastoreConfigOf(cli);
   noteUnused(cli, config);
   if (isPartlyPlain(config))
@@ -41,12 +43,18 @@ export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) =>
       (text) => note(cli, `warning: ${text}`),
       (name) => originOf(name, cli),
     );
-  const datastore = cli.io.openDatastore(config);
+  const openKube = config.type === "kubernetes" ? kubeOpenerOf(cli, config.kubernetes) : undefined;
+  const datastore = cli.io.openDatastore(config, openKube);
   try {
-    return await withAdvice(cli, config, () => work(datastore));
+    return await withAdvice(cli, config, () => work(datastore, openKube));
   } finally {
     datastore.close();
   }
+}
+
+function kubeOpenerOf(cli: Cli, config: KubernetesConfig): OpenKube {
+  let opening: Promise<KubeClient> | undefined;
+  return () => (opening ??= cli.io.openKube(config));
 }
 
 /** Warns that `--kubeconfig` or `--context` is not used with etcd: the answer is not from the cluster that it names. */

@@ -67,7 +67,7 @@ async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChan
     await defaultNamespaceOf(cli),
   );
   if (invalid.length > 0) throw toInvalidFailure(mayChange ? await compareWithStored(cli, invalid) : invalid);
-  return withDatastore(cli, async (datastore) => {
+  return withDatastore(cli, async (datastore, openKube) => {
     if (mayInitialise) await initialiseIfNew(cli, datastore);
     const target = { datastore, io: cli.io, pools: new KnownPools(datastore, cli.io.clock) };
     const failures: unknown[] = [];
@@ -83,7 +83,7 @@ async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChan
         note(cli, `${origin}: ${messageOf(thrown)}`);
       }
     }
-    await warnOfNewPools(cli, datastore, newPools);
+    await warnOfNewPools(cli, { datastore, openKube }, newPools);
     if (failures.length === 0) return EXIT.done;
     throw new CommandFailed(`${failures.length} of ${documents.length} objects failed`);
   });

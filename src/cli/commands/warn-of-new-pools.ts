@@ -8,16 +8,20 @@ import { poolsOverServices, type ServiceCidr } from "../../ipam/admin/pools-over
 import { IP_RESERVATIONS } from "../../ipam/cluster.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { parsePrefix } from "../../lib/ip/prefix.ts";
-import { type Cli, note } from "../io.ts";
+import { type Cli, note, type OpenKube } from "../io.ts";
 import { toWarningText } from "../output/pool-warning.ts";
 
 /** Warns of those that hold addresses of nodes or of Services. */
-export async function warnOfNewPools(cli: Cli, datastore: Datastore, made: readonly Resource<"IPPool", IPPoolSpec>[]): Promise<void> {
+export async function warnOfNewPools(
+  cli: Cli,
+  { datastore, openKube }: { readonly datastore: Datastore; readonly openKube: OpenKube | undefined },
+  made: readonly Resource<"IPPool", IPPoolSpec>[],
+): Promise<void> {
   if (made.length === 0) return;
   try {
     const [nodes, reservations] = await datastore.read([{ type: "list", kind: "Node" }, IP_RESERVATIONS], { onDamage: () => {} });
     const pools = made.map(({ metadata, spec }) => ({ name: metadata.name, cidr: parsePrefix(spec.cidr), spec: withPoolDefaults(spec) }));
-    const services = datastore.type === "kubernetes" ? await readServices(cli) : [];
+    const services = openKube === undefined ? [] : await readServices(openKube);
     const warnings = [...poolsOverNodes(pools, nodes, reservations), ...poolsOverServices(pools, services, reservations)];
     for (const warning of warnings) note(cli, toWarningText(warning));
   } catch (thrown) {
@@ -26,6 +30,6 @@ export async function warnOfNewPools(cli: Cli, datastore: Datastore, made: reado
   }
 }
 
-async function readServices(cli: Cli): Promise<readonly ServiceCidr[]> {
-  return await (await import("../kubernetes/service-cidrs.ts")).readServiceCidrs(cli, () => {});
+async function readServices(openKube: OpenKube): Promise<readonly ServiceCidr[]> {
+  return await (await import("../kubernetes/service-cidrs.ts")).readServiceCidrs(openKube, () => {});
 }

@@ -7,8 +7,7 @@ import type { KubeObject } from "../../kube/kube-object.ts";
 import type { ResourceType } from "../../kube/resource-type.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { tryParsePrefix } from "../../lib/ip/prefix.ts";
-import { datastoreConfigOf, withKube } from "../access/access.ts";
-import type { Cli } from "../io.ts";
+import type { OpenKube } from "../io.ts";
 
 /** @see Kubernetes API, networking.k8s.io/v1, ServiceCIDR */
 interface ServiceCidrObject extends KubeObject {
@@ -28,11 +27,9 @@ const SERVICE_CIDRS: ResourceType<ServiceCidrObject> = {
  *
  * @param onUnread gets why they cannot be read, such as a right that is missing
  */
-export async function readServiceCidrs(cli: Cli, onUnread: (reason: string) => void): Promise<readonly ServiceCidr[]> {
+export async function readServiceCidrs(openKube: OpenKube, onUnread: (reason: string) => void): Promise<readonly ServiceCidr[]> {
   try {
-    const config = await datastoreConfigOf(cli);
-    if (config.type !== "kubernetes") return [];
-    const objects = await withKube(cli, config.kubernetes, listServiceCidrs);
+    const objects = await listServiceCidrs(await openKube());
     return objects.flatMap(({ metadata: { name = "" }, spec }) =>
       (spec?.cidrs ?? []).flatMap((text) => {
         const cidr = tryParsePrefix(text);

@@ -52,8 +52,8 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
     readInput: async (source, limitBytes) => (source === "-" ? stdin : await readInput(source, limitBytes)),
     makeUuid: () => crypto.randomUUID(),
     readHostAddresses: async (onUnread) => (hostAddresses ?? readHostAddresses)(onUnread),
-    openDatastore: (config) => instead(openDatastore(config, { ...ports, kubernetes })),
-    openKube: async (config) => new KubeClient(config, { ...ports, ...kubernetes }, config),
+    openDatastore: (config, openClient) => instead(openDatastore(config, { ...ports, kubernetes: { ...kubernetes, openClient } })),
+    openKube: async (config) => new KubeClient(config, { ...ports, ...kubernetes }, { ...config, protocol: "http2" }),
   };
   return { status: await runCli(argv, io, program), ...texts };
 }

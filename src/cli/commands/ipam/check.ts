@@ -6,7 +6,7 @@ import type { ProblemClass } from "../../../ipam/admin/problems.ts";
 import { withDatastore } from "../../access/access.ts";
 import { EXIT } from "../../failure.ts";
 import { toCommandLine } from "../../suggested-commands.ts";
-import { type Cli, note, say } from "../../io.ts";
+import { type Cli, note, type OpenKube, say } from "../../io.ts";
 import { count } from "../../output/count.ts";
 import { toWarningText } from "../../output/pool-warning.ts";
 import { toReportText } from "../../output/data.ts";
@@ -23,8 +23,8 @@ export interface CheckFlags {
  * pools that somebody should look at: nothing contradicts itself yet, so they do not count.
  */
 export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
-  const report = await withDatastore(cli, (datastore) =>
-    checkConsistency(datastore, cli.io.clock, async () => (datastore.type === "kubernetes" ? await readServices(cli) : [])),
+  const report = await withDatastore(cli, (datastore, openKube) =>
+    checkConsistency(datastore, cli.io.clock, async () => (openKube === undefined ? [] : await readServices(cli, openKube))),
   );
   const { problems, warnings, unread } = report;
   const status = problems.length + unread.length === 0 ? EXIT.done : EXIT.failed;
@@ -59,9 +59,9 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
 }
 
 /** Says so when they cannot be read: no warning then means nothing. */
-async function readServices(cli: Cli): Promise<readonly ServiceCidr[]> {
+async function readServices(cli: Cli, openKube: OpenKube): Promise<readonly ServiceCidr[]> {
   const { readServiceCidrs } = await import("../../kubernetes/service-cidrs.ts");
-  return await readServiceCidrs(cli, (reason) => note(cli, `pools are not compared with Services: ${reason}`));
+  return await readServiceCidrs(openKube, (reason) => note(cli, `pools are not compared with Services: ${reason}`));
 }
 
 /** Leaves addresses of ADDs that may be under way, of which `ipam release --ip` knows nothing: on Kubernetes they are allocated before they are recorded. */
