@@ -1,30 +1,18 @@
 /** `ipam check` on a real API server: pods that run, by their kubelet, although their record was cleared. */
 
-import { beforeEach, expect } from "bun:test";
+import { expect } from "bun:test";
 import { ENDING_ADDRESSES, REPORTED_ADDRESSES } from "../../src/api/reported-addresses.ts";
-import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
-import { giveAddress, runWithRecord } from "../support/cli/pod-addresses.ts";
+import { giveAddress, reportStatus, runWithRecord, shareWorldOfPods } from "../support/cli/pod-addresses.ts";
 import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
-import { createNamespace, createNode, createPod, deletePod } from "../support/servers/kubernetes.ts";
+import { createPod, deletePod } from "../support/servers/kubernetes.ts";
 
-const [test, world] = shareKubernetesCliWorld(async (world) => {
-  await world.done(["init"]);
-  await createNamespace(world.api, "prod");
-  await createNode(world.api, "n1", []);
-});
-
-beforeEach(async () => {
-  await world.api.kubectl(["delete", "pods", "--all", "-n", "prod", "--force", "--grace-period=0"]);
-  await world.api.kubectl(["delete", "ippools,ipamblocks", "--all"]);
-  await world.createPool("pods", "10.65.0.0/24");
-});
+const [test, world] = shareWorldOfPods();
 
 /** What the kubelet says of `web-0`. */
 async function report(ip: string, hasSandbox: "True" | "False" = "True", phase = "Running"): Promise<void> {
   const conditions = [{ type: "PodReadyToStartContainers", status: hasSandbox }];
-  const status = JSON.stringify({ status: { phase, podIP: ip, podIPs: [{ ip }], conditions } });
-  await world.api.kubectl(["patch", "pod", "web-0", "-n", "prod", "--subresource=status", "--type=merge", "-p", status]);
+  await reportStatus(world, "web-0", ip, { phase, conditions });
 }
 
 test("the address of a pod that runs, whose record and allocation were cleared (needs cluster)", async () => {

@@ -1,22 +1,12 @@
 /** `ipam check` on a real API server: addresses under another main plugin, such as `ptp`, leak when their pod is gone, and never before. */
 
-import { beforeEach, describe, expect } from "bun:test";
+import { describe, expect } from "bun:test";
 import { allocateFor } from "../support/cli/container-addresses.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
-import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
-import { createNamespace, createNode, createPod, deletePod, type TestPod } from "../support/servers/kubernetes.ts";
+import { reportStatus, shareWorldOfPods } from "../support/cli/pod-addresses.ts";
+import { createNode, createPod, deletePod, type TestPod } from "../support/servers/kubernetes.ts";
 
-const [test, world] = shareKubernetesCliWorld(async (world) => {
-  await world.done(["init"]);
-  await createNamespace(world.api, "prod");
-  await createNode(world.api, "n1", []);
-});
-
-beforeEach(async () => {
-  await world.api.kubectl(["delete", "pods", "--all", "-n", "prod", "--force", "--grace-period=0"]);
-  await world.api.kubectl(["delete", "ippools,ipamblocks", "--all"]);
-  await world.createPool("pods", "10.65.0.0/24");
-});
+const [test, world] = shareWorldOfPods();
 
 const IP = "10.65.0.7";
 const MIRROR = { "kubernetes.io/config.mirror": "0f2a" };
@@ -33,11 +23,6 @@ async function give({ name, namespace, uid }: TestPod, node = "n1", agoMs = 120_
   });
 }
 
-async function report(pod: string): Promise<void> {
-  const status = JSON.stringify({ status: { phase: "Running", podIP: IP, podIPs: [{ ip: IP }] } });
-  await world.api.kubectl(["patch", "pod", pod, "-n", "prod", "--subresource=status", "--type=merge", "-p", status]);
-}
-
 const leak = (pod: string, why: string) =>
   expect.stringMatching(
     new RegExp(
@@ -49,7 +34,7 @@ test.each(["n1", "rack-7"])("a pod is there, on a node that calls itself %s, and
   const pod = await run("web-0");
   await give(pod, node);
   expect(await readIpamProblems(world)).toEqual([]); // its kubelet has not heard of the address yet
-  await report("web-0");
+  await reportStatus(world, "web-0", IP);
   expect(await readIpamProblems(world)).toEqual([]);
   await deletePod(world.api, pod);
   expect(await readIpamProblems(world)).toEqual([leak("web-0", "")]);
@@ -100,7 +85,7 @@ describe("of a static pod no address is called leaked:", () => {
     expect(await readIpamProblems(world)).toEqual([]);
     await run("kept-n1", MIRROR);
     expect(await readIpamProblems(world)).toEqual([]);
-    await report("kept-n1");
+    await reportStatus(world, "kept-n1", IP);
     expect(await readIpamProblems(world)).toEqual([]);
     expect(await world.done(["ipam", "show", `--ip=${IP}`])).not.toContain("but ");
   });
@@ -132,7 +117,7 @@ test("nobody knows whether a container without a pod is gone (needs cluster)", a
 
 test("whoever releases the address of a pod that is there is warned (needs cluster)", async () => {
   await give(await run("web-0"));
-  await report("web-0");
+  await reportStatus(world, "web-0", IP);
   expect((await world.ctl(["ipam", "release", `--ip=${IP}`])).stderr).toBe(
     `warning: pod "prod/web-0" still has ${IP}; end that workload before the address is given again\n`,
   );
