@@ -3,6 +3,12 @@
 import type { ContainerPort, Pod } from "../kube/core-types.ts";
 import { ENDPOINT_LABELS, type EndpointPort } from "./workload-endpoint.ts";
 
+/**
+ * Annotation that an endpoint of Kubernetes shows where the pod's node has another name there than in the endpoint: that name. For its space no
+ * API server takes it, so that no pod's owner can forge it.
+ */
+export const BOUND_TO = "netplug.io/bound to";
+
 /** What the endpoint of a pod has from the pod. */
 export interface PodFields {
   readonly labels: Readonly<Record<string, string>>;

@@ -375,6 +375,11 @@ onEtcd(() => {
     expect(metadata["labels"]).not.toHaveProperty("app");
   });
 
+  test("a pod of another node is not refused by a plugin that may not read nodes (needs cluster)", async () => {
+    await using attached = await AttachedPod.add(world, await makePod({}, { spec: { nodeName: "node-b" } }));
+    expect(attached.addresses).toHaveLength(1);
+  });
+
   test("a container that no orchestrator names needs no API server with policy.type k8s either (needs cluster)", async () => {
     using netns = new TestNetns();
     const config = podConfig({ kubernetes: { kubeconfig: "/nowhere" } });

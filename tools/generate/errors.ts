@@ -80,8 +80,8 @@ const EXPLANATIONS: Readonly<Record<ErrorName, Explanation>> = {
     advice: "enable it in `feature_control`, or use `ipam.type` `netplug-ipam`",
   },
   podMismatch: {
-    meaning: "the pod does not exist or is another one (UID) than the runtime's",
-    advice: "usually a pod that was deleted meanwhile: the runtime gives up this sandbox",
+    meaning: "the pod does not exist, is another one (UID) than the runtime's, or another node's",
+    advice: "usually a pod that was deleted meanwhile: the runtime gives up this sandbox; if the message names nodes, correct `nodename`",
   },
   nodeCidrMissing: {
     meaning: "the node does not exist or has no pod CIDR of the wanted family",

@@ -132,6 +132,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "pod-annotations",
       "pod-cidr",
       "pod-lookup",
+      "pod-node",
       "renamed-node",
       "restored-datastore",
       "run-folder-status",

@@ -1,6 +1,7 @@
 /** What the plugin asks the API server: everything of one call at the same time, over one connection. */
 
 import type { PodIdentity } from "../../endpoint/names.ts";
+import { requireSamePod } from "../../endpoint/same-pod.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { NAMESPACES, PODS } from "../../kube/core-types.ts";
 import type { Call } from "../call.ts";
@@ -14,7 +15,7 @@ import {
   type PodFacts,
 } from "./facts.ts";
 import { toConfigWithPodCidrs } from "./node-cidrs.ts";
-import { readNamespace, readPod, toPodFacts, toPodView } from "./read-pod.ts";
+import { type PodView, readNamespace, readPod, toPodFacts, toPodView } from "./read-pod.ts";
 
 /** A namespace that always exists, and a pod that need not: STATUS only asks whether they may be read. */
 const PROBED = { namespace: "default", pod: "netplug-status" } as const;
@@ -41,14 +42,36 @@ async function askForPod(call: CallOfPod, client: KubeClient, signal: AbortSigna
   const { pod: identity } = call.args;
   const isRead = call.plugin !== "netplug" || !call.datastore.traits.recordsArePods;
   const [pod, namespace] = await Promise.all([
-    isRead ? readPod(client, identity, signal) : undefined,
+    isRead ? readOwnPod(call, client, signal) : undefined,
     readNamespace(client, identity, signal),
   ]);
   if (isRead) return () => toPodFacts(call, identity, pod, namespace);
   return async (endpoint) => {
     if (endpoint === undefined) await requireOwnNetwork(call, client, identity);
-    return toPodFacts(call, identity, endpoint === undefined ? undefined : toPodView(endpoint, identity), namespace);
+    const view = endpoint === undefined ? undefined : toPodView(endpoint, identity);
+    if (isBoundElsewhere(call, view)) await call.deadline.wait("the Kubernetes API", (wait) => requireOwnName(call, view, client, wait));
+    return toPodFacts(call, identity, view, namespace);
   };
+}
+
+/** As {@link readPod}, and makes sure that it is on this node. @throws NetplugError podMismatch */
+async function readOwnPod(call: CallOfPod, client: KubeClient, signal: AbortSignal): Promise<PodView | undefined> {
+  const pod = await readPod(client, call.args.pod, signal);
+  if (isBoundElsewhere(call, pod)) await requireOwnName(call, pod, client, signal);
+  return pod;
+}
+
+type BoundPod = PodView & { readonly boundTo: string };
+
+function isBoundElsewhere({ node, config }: Call, pod: PodView | undefined): pod is BoundPod {
+  const { boundTo = "" } = pod ?? {};
+  return boundTo !== "" && boundTo !== node && boundTo !== config.kubernetes.nodeName;
+}
+
+/** Loads what is needed only where the names differ. That the pod is another one is said first. @throws NetplugError podMismatch */
+async function requireOwnName(call: CallOfPod, pod: BoundPod, client: KubeClient, signal: AbortSignal): Promise<void> {
+  requireSamePod(pod, call.args.pod);
+  await (await import("./pod-node.ts")).requireOwnName(call, pod.boundTo, client, signal);
 }
 
 /** A pod without a network of its own has no endpoint, as one that is not there has none. @throws NetplugError podMismatch */

@@ -1,6 +1,6 @@
 /** The pod of a call and its namespace: compared with what the runtime says, and what both ask for. */
 
-import { type PodFields, toPodFields } from "../../api/kubernetes-pod.ts";
+import { BOUND_TO, type PodFields, toPodFields } from "../../api/kubernetes-pod.ts";
 import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { warnOfIneffective } from "../../endpoint/annotations/ineffective.ts";
@@ -20,6 +20,8 @@ import type { PodFacts } from "./facts.ts";
 /** The parts of a pod that we use. */
 export interface PodView extends Pick<Pod, "metadata"> {
   readonly fields: PodFields;
+  /** The node to which Kubernetes has bound it; undefined or empty: none yet. It may be undefined where it has our node's name. */
+  readonly boundTo: string | undefined;
   /** Whether the workload endpoint is a view of this pod: its record then has the pod's UID. */
   readonly isEndpoint: boolean;
 }
@@ -31,7 +33,8 @@ export async function readPod(client: KubeClient, identity: PodIdentity, signal:
   // The runtime should not have called for it.
   if (pod?.spec?.hostNetwork === true)
     throw notThere(identity, "it uses the host's network (hostNetwork: true), so no interface is made for it");
-  return pod === undefined ? undefined : { metadata: pod.metadata, fields: toPodFields(pod), isEndpoint: false };
+  if (pod === undefined) return undefined;
+  return { metadata: pod.metadata, fields: toPodFields(pod), boundTo: pod.spec?.nodeName, isEndpoint: false };
 }
 
 /** @returns undefined when there is none */
@@ -46,6 +49,7 @@ export function toPodView(endpoint: WorkloadEndpoint, { namespace, name }: PodId
   return {
     metadata: { namespace, name, uid, annotations },
     fields: { labels, generateName, serviceAccountName, profiles, ports },
+    boundTo: annotations[BOUND_TO],
     isEndpoint: true,
   };
 }

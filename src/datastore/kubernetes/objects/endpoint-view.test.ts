@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../../../test/support/seed.ts";
+import { BOUND_TO } from "../../../api/kubernetes-pod.ts";
 import { endingAddresses, reportedAddresses } from "../../../api/reported-addresses.ts";
 import type { Resource } from "../../../api/resource.ts";
 import type { Pod } from "../../../kube/core-types.ts";
@@ -37,6 +38,13 @@ describe("an endpoint", () => {
     expect(value?.spec).toMatchObject({ node: "n1", pod: "web-0", endpoint: "eth0", interfaceName: "npga4fc3c48bd8" }); // printf shop.web-0 | sha1sum
     const other = toEndpoint(WEB, "net1", "other")?.value;
     expect(other?.spec).toMatchObject({ node: "other", endpoint: "net1", interfaceName: "npg1c300f37c4c" }); // printf shop.web-0.net1 | sha1sum
+  });
+
+  test("says which node Kubernetes has bound the pod to, if that has another name here", () => {
+    expect(toEndpoint(WEB, "eth0", "rack-7")?.value.metadata.annotations).toEqual({ [BOUND_TO]: "n1" });
+    const unbound: Pod = { ...WEB, spec: {} };
+    const plain = [toEndpoint(WEB, "eth0", "n1"), toEndpoint(unbound, "eth0", "n1")];
+    expect(plain.map((one) => one?.value.metadata.annotations)).toEqual([undefined, undefined]);
   });
 
   test("of a pod in which nothing is recorded has no container and no fields that would be empty", () => {

@@ -11,7 +11,7 @@
  */
 
 import { FIRST_INTERFACE, toHostSideName } from "../../../api/endpoint-names.ts";
-import { toPodFields } from "../../../api/kubernetes-pod.ts";
+import { BOUND_TO, toPodFields } from "../../../api/kubernetes-pod.ts";
 import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
 import { ENDING_ADDRESSES, REPORTED_ADDRESSES } from "../../../api/reported-addresses.ts";
 import { API_VERSION, type Resource } from "../../../api/resource.ts";
@@ -57,12 +57,14 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
   const reported = toReported(pod, podIPs, networks, ifName);
   const nats = toShownNATs(annotations, networks);
   const sources = toShownSources(annotations);
+  const { nodeName = "" } = spec;
+  const boundTo = nodeName === "" || nodeName === node ? undefined : { [BOUND_TO]: nodeName };
   const value: WorkloadEndpoint = {
     apiVersion: API_VERSION,
     kind: "WorkloadEndpoint",
     metadata: {
       ...toMetadata(metadata),
-      ...(reported !== undefined && { annotations: { ...annotations, ...reported } }),
+      ...((reported ?? boundTo) !== undefined && { annotations: { ...annotations, ...reported, ...boundTo } }),
       name: toPodEndpointName({ node, pod: name, ifName }),
       labels: fields.labels,
       resourceVersion: revision,
