@@ -60,7 +60,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     name: "kernel",
     folders: ["test/kernel"],
     needsRoot: true,
-    tools: ["ip", "nsenter", "ping", "nft"],
+    tools: ["ip", "nsenter", "ping", "nft", "iptables"],
     needsBuild: false,
     testTimeoutMs: MINUTE,
     timeoutMs: 10 * MINUTE,
