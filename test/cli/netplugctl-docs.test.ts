@@ -77,6 +77,7 @@ async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, 
 
   await type(reader, "netplugctl ipam configure --strict-affinity=true");
   await type(reader, "netplugctl ipam configure --strict-affinity=true --max-blocks-per-host=4");
+  await type(reader, "netplugctl ipam configure --ip-cooldown-seconds=180");
   expect(await read("ipamconfigurations", "default")).toMatchObject({ spec: { strictAffinity: true, maxBlocksPerHost: 4 } });
 
   // of a container whose endpoint is gone
