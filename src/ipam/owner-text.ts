@@ -1,6 +1,6 @@
 /** Owners of addresses, and who asks for them, for messages. */
 
-import type { Allocation } from "../api/ipam-block.ts";
+import type { Allocation, AllocationOwner } from "../api/ipam-block.ts";
 import { quote } from "../lib/quote.ts";
 import { toTimeText } from "../lib/time-text.ts";
 
@@ -11,6 +11,13 @@ export function describeAllocation({ owner, since }: Allocation): string {
   const who =
     owner.pod === undefined ? `${container} (${detail})` : `pod ${quote(podOf(owner.namespace, owner.pod))} (${container}, ${detail})`;
   return `${who} on node ${quote(owner.node)} since ${toTimeText(since)}`;
+}
+
+/** What an owner is to a pod that has its name, but not its container: without this, a pod seems to be refused its own address. Else empty. */
+export function toPredecessorText(owner: AllocationOwner, pod: AllocationOwner): string {
+  const isNameSame = owner.pod !== undefined && owner.pod === pod.pod && owner.namespace === pod.namespace;
+  if (!isNameSame || owner.containerID === pod.containerID) return "";
+  return owner.podUID === pod.podUID ? ", an earlier container of this pod" : ", an earlier pod of this name";
 }
 
 /** Who names what a message is about. @param origin as in `AddressRequest.namedBy`; undefined: nothing is said */

@@ -27,6 +27,23 @@ describe("an explicit address", () => {
     });
   });
 
+  test.each([
+    ["another pod", { pod: "db-1" }, ""],
+    ["a pod of its name in another namespace", { namespace: "lab" }, ""],
+    ["another interface of its container", { containerID: "c1", ifName: "net1" }, ""],
+    ["a pod of its name", { podUID: "uid-2" }, ", an earlier pod of this name"],
+    ["the pod's next container", {}, ", an earlier container of this pod"],
+  ])("that a pod has is refused to %s, which hears how they are related", async (_who, other, relation) => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const owner = { network: "pods", containerID: "c1", ifName: "eth0", node: "n1", namespace: "shop", pod: "db-0", podUID: "uid-1" };
+    await world.add("c1", "n1", { ...ips("10.65.0.7"), owner });
+    const request = { ...ips("10.65.0.7"), owner: { ...owner, containerID: "c2", ...other } };
+    expect(await failureOf(world.add("c2", "n1", request))).toMatchObject({
+      message: expect.stringContaining(` on node "n1" since 2023-11-14T22:13:20Z${relation}; if that is gone`),
+    });
+  });
+
   test("that is refused, says who asks for it", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");

@@ -7,7 +7,7 @@ import { quote } from "../../lib/quote.ts";
 import { isEmpty, moveTo, newBlock } from "../block.ts";
 import { blockOfAddress, type Draft, type DraftBlock } from "../draft.ts";
 import { know } from "../facts.ts";
-import { describeAllocation } from "../owner-text.ts";
+import { describeAllocation, toPredecessorText } from "../owner-text.ts";
 import { type Pool, poolQueryOf, toPoolText } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
 import type { Assigned, PlanContext } from "./plan-context.ts";
@@ -31,7 +31,12 @@ export function assignExplicit(request: AddressRequest, address: Address, contex
   if (holder !== undefined) {
     // A node that never comes back calls no DEL.
     const next = `if that is gone for good: netplugctl ipam release --ip=${toAddressText(address)}`;
-    throw refusal("addressInUse", request, address, `it belongs to ${describeAllocation(holder)}; ${next}`);
+    throw refusal(
+      "addressInUse",
+      request,
+      address,
+      `it belongs to ${describeAllocation(holder)}${toPredecessorText(holder.owner, request.owner)}; ${next}`,
+    );
   }
   return give({ draft, request, context }, pool, from, ordinal);
 }
