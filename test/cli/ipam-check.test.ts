@@ -47,7 +47,7 @@ test("what to release is said of leaks alone, whatever else is wrong", async () 
   await leak("c9", "10.65.0.1");
   expect(await world.ctl(["ipam", "check"])).toMatchObject({
     status: 1,
-    stderr: "next: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n",
+    stderr: "next: if their containers are gone for good: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n",
   });
 });
 

@@ -45,7 +45,10 @@ test("a lost node's addresses are released at once, and ipam check says how", as
   const addresses = Array.from({ length: 70 }, (_, index) => `10.65.0.${index}`);
   for (const [index, ip] of addresses.entries()) await leak(`c${index}`, ip);
   const { status, stderr } = await world.ctl(["ipam", "check"]);
-  expect([status, stderr]).toEqual([1, "next: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n"]);
+  expect([status, stderr]).toEqual([
+    1,
+    "next: if their containers are gone for good: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n",
+  ]);
   const file = world.file("leaks.json", await report());
   const done = await world.done(["ipam", "release", `--from-report=${file}`]);
   expect(lines(done)).toHaveLength(71);

@@ -63,7 +63,9 @@ describe("ipam check", () => {
     expect(status).toBe(1);
     expect(stdout).toMatch(/leaked-address +10\.65\.0\.\d+(\/32)? +allocated to container "c1"/);
     expect(stdout).toEndWith("found 1 problem\n");
-    expect(stderr).toBe("next: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n");
+    expect(stderr).toBe(
+      "next: if their containers are gone for good: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n",
+    );
     expect(await world.json("ipam", "check")).toMatchObject({ problems: [{ class: "leaked-address", detail: expect.any(String) }] });
   });
 

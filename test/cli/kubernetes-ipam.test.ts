@@ -63,7 +63,10 @@ describe("ipam check compares blocks with pods:", () => {
       expect.stringMatching(new RegExp(`^leaked-address ${ip}: allocated to pod "prod/web-0".* which does not exist$`)),
     ]);
     const { status, stderr } = await world.ctl(["ipam", "check"]);
-    expect([status, stderr]).toEqual([1, "next: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n"]);
+    expect([status, stderr]).toEqual([
+      1,
+      "next: if their containers are gone for good: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n",
+    ]);
     expect(await world.done(["ipam", "release", `--ip=${ip}`])).toContain(`${ip} released; it was assigned to pod "prod/web-0"`);
     expect(await problems()).toEqual([]);
     expect(await world.ctl(["ipam", "release", `--ip=${ip}`])).toMatchObject({ status: 1 });

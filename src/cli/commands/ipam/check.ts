@@ -49,7 +49,8 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   if (has("outside-pool")) note(cli, "next: create the pool of the addresses in no pool again, or recreate the workloads that have them");
   // Not released: each such pod has its address until its DEL.
   if (has("unrecorded-in-use")) note(cli, "next: recreate each pod whose address is not recorded: kubectl delete pod -n NAMESPACE NAME");
-  if (has("leaked-address")) note(cli, `next: ${toRelease(cli)}`);
+  // A node whose kubelet is down runs on containers whose pods are gone.
+  if (has("leaked-address")) note(cli, `next: if their containers are gone for good: ${toRelease(cli)}`);
   else if (has("unallocated-in-use"))
     note(
       cli,
