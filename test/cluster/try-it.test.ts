@@ -117,7 +117,7 @@ test("the datastore is locked: new pods wait, and the node is NotReady and says 
   await reader().type(lock);
   // past the scheduler, which passes over a node that is NotReady
   const overrides = JSON.stringify({ spec: { nodeName: "node-1" } });
-  await cluster.kubectl(["run", "late", `--image=${BUSYBOX_IMAGE}`, `--overrides=${overrides}`, "--command", "--", "sleep", "3600"]);
+  await cluster.kubectl(["run", "late", `--image=${BUSYBOX_IMAGE}`, `--overrides=${overrides}`]);
   const ready = (): Promise<string> =>
     cluster.kubectl(["get", "nodes", "-o", 'jsonpath={.items[0].status.conditions[?(@.type=="Ready")]}']);
   await eventually(async () => expect(await ready()).toMatch(/locked.*"status":"False"/), HALF_A_MINUTE_MS);
