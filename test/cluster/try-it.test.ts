@@ -61,7 +61,6 @@ test("the cluster has the pools and the image that it says", async () => {
 
 test("a look around shows three pods, each with an address from a block of its node", async () => {
   await reader().type(TRY_IT.block("", "create deployment web"));
-  await cluster.kubectl(["rollout", "status", "deployment/web", "--timeout=180s"]);
   expect(await reader().type("netplugctl ipam check")).toContain("found 0 problems");
   const pods = await listPods(cluster, []);
   expect(pods).toHaveLength(3);
@@ -98,7 +97,7 @@ test("a pool is disabled: the pod that replaces one of it is refused", async () 
     return name;
   });
   expect((await podsOf("shop")).get(replacement)).toBe("");
-  await cluster.kubectl(["delete", "namespace", "shop", "--timeout=180s"]);
+  await cluster.kubectl(["delete", "namespace", "shop", "--wait=false"]);
 });
 
 test("a second pod asks for the first one's address: it is refused, and told who has it", async () => {
