@@ -254,6 +254,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsBuild: true,
     clusterPrograms: CLUSTER_PROGRAMS,
     isAboutCluster: true,
+    lanes: 2,
     testTimeoutMs: 5 * MINUTE,
     timeoutMs: 30 * MINUTE,
   },
