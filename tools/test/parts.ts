@@ -177,6 +177,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     tools: ["cni-plugins", "openssl"],
     needsBuild: true,
     clusterPrograms: API_SERVER_PROGRAMS,
+    workers: 3,
     testTimeoutMs: 3 * MINUTE,
     timeoutMs: 10 * MINUTE,
   },
