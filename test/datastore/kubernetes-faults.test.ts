@@ -51,6 +51,16 @@ function once(isTarget: (request: PassingRequest) => boolean, fate: Fate, before
   };
 }
 
+/**
+ * From request `failing` on, counted from 0, nothing works any more, as if the process were killed there. The server says that it is ready:
+ * what one that starts denies is asked for again until there is no time left.
+ */
+function refuseFrom(failing: number): void {
+  let count = 0;
+  proxy.decide = ({ resource }) =>
+    resource === "/readyz" || count++ < failing ? "pass" : { status: 403, reason: "Forbidden", message: "no more" };
+}
+
 const isClaim = ({ method, resource }: PassingRequest): boolean => method === "POST" && resource === "ipamblocks";
 const isBlockUpdate = ({ method, resource }: PassingRequest): boolean => method === "PUT" && resource.startsWith("ipamblocks/");
 const isStatus = ({ method, resource }: PassingRequest): boolean => method === "PATCH" && resource.endsWith("/status");
@@ -115,9 +125,7 @@ test("whichever request of an ADD fails for good, a DEL afterwards leaves nothin
     if (!claims) await through(async (datastore) => add(datastore, await pods.create("first")));
     const web = await pods.create("web");
     for (let failing = 0, isDone = false; !isDone; failing++) {
-      let count = 0;
-      // From this request on nothing works any more, as if the process were killed there.
-      proxy.decide = () => (count++ < failing ? "pass" : { status: 403, reason: "Forbidden", message: "no more" });
+      refuseFrom(failing);
       isDone = await through((datastore) => add(datastore, web)).then(
         () => true,
         (thrown: NetplugError) => {
@@ -138,8 +146,7 @@ test("whichever request of a DEL fails for good, the pod never shows an address 
   const web = await pods.create("web");
   for (let failing = 0, isDone = false; !isDone; failing++) {
     await through((datastore) => add(datastore, web));
-    let count = 0;
-    proxy.decide = () => (count++ < failing ? "pass" : { status: 403, reason: "Forbidden", message: "no more" });
+    refuseFrom(failing);
     isDone = await through((datastore) => del(datastore, web)).then(
       () => true,
       () => false,
