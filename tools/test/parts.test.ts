@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { repositoryRoot } from "../repository.ts";
 import { TEST_PARTS } from "./parts.ts";
-import { testFilesOf } from "./run-part.ts";
+import { longestFirst, testFilesOf } from "./run-part.ts";
 
 const filesOf = (name: string): readonly string[] =>
   TEST_PARTS.filter((part) => part.name === name).flatMap((part) => testFilesOf(part, []));
@@ -18,4 +18,13 @@ test("the newer etcd is asked by all of the datastore's tests that ask an etcd, 
   expect(newer).toContain("test/datastore/etcd.test.ts");
   expect(left.filter((file) => !/\/(?:kubernetes|memory)/.test(file))).toEqual([]);
   expect(newer.filter((file) => /kubernetes/.test(file))).toEqual([]);
+});
+
+test("in lanes the slow files begin, then comes the largest", () => {
+  const part = { slow: /\/sandbox/ };
+  const files = ["tools/test/usage.ts", "tools/test/main.ts", "tools/test/sandbox.ts", "tools/test/parts.ts"];
+  expect(longestFirst(part, files)[0]).toBe("tools/test/sandbox.ts");
+  expect(longestFirst({}, files)[0]).toBe("tools/test/parts.ts");
+  const slow = TEST_PARTS.flatMap((one) => testFilesOf(one, []).filter((file) => one.slow?.test(file) === true));
+  expect(slow).toEqual(["test/cluster/reboot.test.ts", "test/cluster/workloads.test.ts"]);
 });

@@ -34,6 +34,8 @@ export interface TestPart {
    * @default 1
    */
   readonly lanes?: number;
+  /** Of the files in lanes those that take long for their size. @default none */
+  readonly slow?: RegExp;
   /** Of one test, unless the test says otherwise; it ends what hangs, and is long enough for a machine that is ten times slower. */
   readonly testTimeoutMs: number;
   /** Of the whole part; a part that hangs is ended then. */
@@ -256,6 +258,8 @@ export const TEST_PARTS: readonly TestPart[] = [
     clusterPrograms: CLUSTER_PROGRAMS,
     isAboutCluster: true,
     lanes: 2,
+    // each starts two clusters, one after the other
+    slow: /\/(?:reboot|workloads)[^/]*$/,
     testTimeoutMs: 5 * MINUTE,
     timeoutMs: 30 * MINUTE,
   },

@@ -36,7 +36,7 @@ export async function runPart(
   variables: Readonly<Record<string, string>>,
 ): Promise<PartResult> {
   const end = performance.now() + part.timeoutMs;
-  const queue = sandboxes.length === 1 ? [files] : longestFirst(files).map((file) => [file]);
+  const queue = sandboxes.length === 1 ? [files] : longestFirst(part, files).map((file) => [file]);
   const results: PartResult[] = [];
   const runLane = async (sandbox: TestSandbox): Promise<void> => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift())
@@ -46,10 +46,11 @@ export async function runPart(
   return { cases: results.flatMap(({ cases }) => cases), troubles: results.flatMap(({ troubles }) => troubles) };
 }
 
-/** So that no lane begins a long one when the others are done. */
-function longestFirst(files: readonly string[]): readonly string[] {
-  const sizes = new Map(files.map((file) => [file, statSync(join(repositoryRoot, file)).size]));
-  return files.toSorted((a, b) => (sizes.get(b) ?? 0) - (sizes.get(a) ?? 0));
+/** So that no lane begins a long one when the others are done: the slow ones, then the others by their size. */
+export function longestFirst({ slow }: Pick<TestPart, "slow">, files: readonly string[]): readonly string[] {
+  const lengthOf = (file: string): number =>
+    slow?.test(file) === true ? Number.MAX_SAFE_INTEGER : statSync(join(repositoryRoot, file)).size;
+  return files.toSorted((a, b) => lengthOf(b) - lengthOf(a));
 }
 
 interface FilesOrder {
