@@ -79,8 +79,8 @@ const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({
       'It is meant for an address whose workload is gone, as "ipam check" finds them. A workload that runs is not stopped and goes on using it.',
       "",
       "One of --ip and --from-report is wanted.",
-      "--from-report releases each leaked address of a report, unless it is not leaked any more, belongs to another attachment by now, or was given",
-      "less than a minute ago. Exit status: 0 none of them is leaked any more; 1 some still are.",
+      "--from-report releases each leaked address of a report, unless it is not leaked any more, belongs to another attachment by now, was given",
+      "less than a minute ago, or is on a node that Kubernetes does not hear of. Exit status: 0 none of them is leaked any more; 1 some still are.",
     ].join("\n"),
   },
 });

@@ -41,6 +41,7 @@ export interface Node extends KubeObject {
   readonly status?: {
     readonly addresses?: readonly { readonly type: string; readonly address: string }[];
     readonly nodeInfo?: { readonly containerRuntimeVersion?: string };
+    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly lastTransitionTime?: string }[];
   };
 }
 

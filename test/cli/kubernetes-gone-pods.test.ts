@@ -71,6 +71,51 @@ test("an address that was given just now is left, for an ADD may be under way (n
   });
 });
 
+/** What the node controller says of `n2`. */
+async function reportNode(status: "True" | "Unknown"): Promise<void> {
+  const conditions = [{ type: "Ready", status, lastTransitionTime: "2026-01-02T03:04:05Z" }];
+  await world.api.kubectl([
+    "patch",
+    "node",
+    "n2",
+    "--subresource=status",
+    "--type=merge",
+    "-p",
+    JSON.stringify({ status: { conditions } }),
+  ]);
+}
+
+test.each([undefined, "n2-k8s-web--0-eth0"])(
+  "while nothing is heard of its node, a container may run on whose pod was deleted by force, with the endpoint %p (needs cluster)",
+  async (endpoint) => {
+    await createNode(world.api, "n2", []);
+    await reportNode("Unknown");
+    const pod = await createPod(world.api, { name: "web-0", namespace: "prod", spec: { nodeName: "n2" } });
+    await give(pod, "n2", 120_000, endpoint);
+    await deletePod(world.api, pod);
+    const release = async () => {
+      const { stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
+      return await world.ctl(["ipam", "release", "--from-report=-"], { stdin: stdout });
+    };
+    const silence = "; its node has not reported since 2026-01-02T03:04:05Z, so its container may run on";
+    expect(await readIpamProblems(world)).toContainEqual(expect.stringContaining(silence));
+    expect(await release()).toMatchObject({
+      status: 1,
+      stdout: "released 0 of 1 leaked address\n",
+      stderr: expect.stringContaining(`${IP} left: its node does not report`),
+    });
+    expect(await world.done(["ipam", "show", `--ip=${IP}`])).toContain("prod/web-0");
+
+    // What the node shows is not written to it.
+    await world.done(["label", "node", "n2", "rack=7"]);
+    expect(await world.api.kubectl(["get", "node", "n2", "-o", "jsonpath={.metadata.labels.rack} {.metadata.annotations}"])).toBe("7 ");
+    await (endpoint === undefined ? reportNode("True") : world.api.kubectl(["delete", "node", "n2"]));
+    expect(await readIpamProblems(world)).not.toContainEqual(expect.stringContaining("reported since"));
+    expect(await release()).toMatchObject({ stdout: expect.stringContaining("released 1 of 1 leaked address\n") });
+    await world.api.kubectl(["delete", "node", "n2", "--ignore-not-found"]);
+  },
+);
+
 describe("of a static pod no address is called leaked:", () => {
   const kept = (node: string) => `allocated to pod "prod/kept-${node}"`;
 

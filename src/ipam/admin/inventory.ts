@@ -2,7 +2,8 @@
 
 import type { Allocation, Block } from "../../api/ipam-block.ts";
 import { endingAddresses, reportedAddresses } from "../../api/reported-addresses.ts";
-import type { Kind } from "../../api/resource.ts";
+import type { Kind, Resource } from "../../api/resource.ts";
+import { silentSince } from "../../api/silent-node.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Damage, Datastore } from "../../datastore/datastore.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
@@ -29,6 +30,8 @@ export interface Inventory extends AllBlocks {
   readonly poolWarnings: readonly PoolWarning[];
   readonly inPools: PrefixSet;
   readonly nodes: ReadonlySet<string>;
+  /** Those that Kubernetes does not hear of, and since when. */
+  readonly silentNodes: ReadonlyMap<string, string>;
   readonly podCidrs: PodCidrs;
   readonly endpoints: readonly WorkloadEndpoint[];
   /** Whether these are of all pods that a node has taken, those of other main plugins too. */
@@ -81,6 +84,7 @@ export async function takeInventory(datastore: Datastore, readServices?: () => P
     ],
     inPools: prefixSetOf(known),
     nodes: new Set(nodeNames),
+    silentNodes: silenceOf(nodes.map(({ value }) => value)),
     podCidrs: podCidrsByNode(nodes.map(({ value }) => value)),
     endpoints: records,
     areRecordsPods: datastore.traits.recordsArePods,
@@ -102,6 +106,15 @@ export function knowsAll({ unread }: Inventory, kind: Kind): boolean {
 /** The allocations of a block by address text. */
 export function* allocationsOf(block: Block): Generator<readonly [address: string, allocation: Allocation]> {
   for (const allocation of block.allocations) yield [toAddressText(addressAt(block.cidr, allocation.ordinal)), allocation];
+}
+
+function silenceOf(nodes: readonly Resource[]): ReadonlyMap<string, string> {
+  const silences = new Map<string, string>();
+  for (const node of nodes) {
+    const since = silentSince(node);
+    if (since !== undefined) silences.set(node.metadata.name, since);
+  }
+  return silences;
 }
 
 function usersOf(

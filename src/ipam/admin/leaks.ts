@@ -21,6 +21,8 @@ export interface Leak {
   /** How each `detail` of the same leak begins. */
   readonly detailStart: string;
   readonly allocation: Allocation;
+  /** Whether Kubernetes does not hear of the owner's node: the container may run there, though its pod is gone. */
+  readonly isNodeSilent: boolean;
 }
 
 /** A leak as a report names it. */
@@ -28,25 +30,27 @@ export type ReportedLeak = Pick<Leak, "object" | "detail">;
 
 /**
  * What became of a reported leak: `released`; `over`, because it is no leak any more; `changed`, because the address has leaked from another
- * attachment by now; `young`, because an ADD may be about to record the address; `ahead`, because that cannot be told: a clock is wrong.
+ * attachment by now; `young`, because an ADD may be about to record the address; `ahead`, because that cannot be told: a clock is wrong;
+ * `silent`, because nobody knows what runs on its node.
  */
-export type LeakEnd = "released" | "over" | "changed" | "young" | "ahead";
+export type LeakEnd = "released" | "over" | "changed" | "young" | "ahead" | "silent";
 
 /** Of one commit; more would make it too large for etcd. */
 const ADDRESSES_PER_COMMIT = 32;
 
 /** Nothing when not all endpoints are known. */
 export function* leaksIn(inventory: Inventory): Generator<Leak> {
-  const { allocations, users, reported, ending, endpoints, nodes, areRecordsPods } = inventory;
+  const { allocations, users, reported, ending, endpoints, nodes, silentNodes, areRecordsPods } = inventory;
   if (!knowsAll(inventory, "WorkloadEndpoint")) return;
   const byName = Map.groupBy(endpoints, ({ metadata }) => metadata.name);
   const pods = areRecordsPods ? knownPods(endpoints, nodes) : undefined;
   for (const [object, allocation] of allocations) {
     const { owner } = allocation;
     const { endpoint, namespace } = owner;
+    const toLeak = leakMaker(object, allocation, silentNodes.get(owner.node));
     if (endpoint === undefined) {
       const why = pods === undefined ? undefined : describeGonePod(owner, pods);
-      if (why !== undefined) yield toLeak(object, allocation, "under another main plugin, and ", why);
+      if (why !== undefined) yield toLeak("under another main plugin, and ", why);
       continue;
     }
     const isTheirs = ({ metadata }: WorkloadEndpoint): boolean => metadata.name === endpoint && metadata.namespace === namespace;
@@ -55,13 +59,16 @@ export function* leaksIn(inventory: Inventory): Generator<Leak> {
     if (having.some((user) => isEndpointOf(user, owner))) continue;
     const record = byName.get(endpoint)?.find(isTheirs);
     if (areRecordsPods && isPerhapsStatic(owner, record, nodes)) continue;
-    yield toLeak(object, allocation, `for endpoint ${quote(endpoint)}, `, describeRecord(record));
+    yield toLeak(`for endpoint ${quote(endpoint)}, `, describeRecord(record));
   }
 }
 
-function toLeak(object: string, allocation: Allocation, what: string, why: string): Leak {
-  const detailStart = `allocated to ${describeAllocation(allocation)} ${what}`;
-  return { object, allocation, detailStart, detail: `${detailStart}${why}` };
+function leakMaker(object: string, allocation: Allocation, silentSince: string | undefined): (what: string, why: string) => Leak {
+  const silence = silentSince === undefined ? "" : `; its node has not reported since ${silentSince}, so its container may run on`;
+  return (what, why) => {
+    const detailStart = `allocated to ${describeAllocation(allocation)} ${what}`;
+    return { object, allocation, detailStart, detail: `${detailStart}${why}${silence}`, isNodeSilent: silentSince !== undefined };
+  };
 }
 
 function describeRecord(record: WorkloadEndpoint | undefined): string {
@@ -110,6 +117,7 @@ export async function releaseLeaks(
     else if (!detail.startsWith(leak.detailStart)) onEnd(object, "changed", leak.allocation);
     else if (leak.allocation.since - now > LONGEST_ADD_MS / 1000) onEnd(object, "ahead", leak.allocation);
     else if (now - leak.allocation.since < LONGEST_ADD_MS / 1000) onEnd(object, "young", leak.allocation);
+    else if (leak.isNodeSilent) onEnd(object, "silent", leak.allocation);
     else due.push(leak);
   }
   for (let from = 0; from < due.length; from += ADDRESSES_PER_COMMIT) {

@@ -19,12 +19,14 @@ const LEFT: Readonly<Record<Exclude<LeakEnd, "released">, string>> = {
   changed: "it is leaked, but not as the report says: make another report",
   ahead: "it was given in the future, so the clock of its node was or is wrong, or this one is: release it by ipam release --ip",
   young: "it was given less than a minute ago, and an ADD may still be under way: try again",
+  silent:
+    "its node does not report, so its container may run on: wait for the node, or delete it if it is gone for good: kubectl delete node",
 };
 
 /** Fails when something stays that is leaked. */
 export async function ipamReleaseReport(cli: Cli, source: string): Promise<number> {
   const reported = await readReport(cli, source);
-  const counts: Record<LeakEnd, number> = { released: 0, over: 0, changed: 0, young: 0, ahead: 0 };
+  const counts: Record<LeakEnd, number> = { released: 0, over: 0, changed: 0, young: 0, ahead: 0, silent: 0 };
   const onEnd = (object: string, end: LeakEnd, allocation: Allocation | undefined): void => {
     counts[end]++;
     if (end !== "released") note(cli, `${object} left: ${LEFT[end]}`);
@@ -38,7 +40,7 @@ export async function ipamReleaseReport(cli: Cli, source: string): Promise<numbe
   } finally {
     say(cli, `released ${counts.released} of ${count(reported.length, "leaked address", "es")}`);
   }
-  return counts.changed + counts.young + counts.ahead === 0 ? EXIT.done : EXIT.failed;
+  return counts.changed + counts.young + counts.ahead + counts.silent === 0 ? EXIT.done : EXIT.failed;
 }
 
 /** Each address once: of several reports put together, what the last one says. */

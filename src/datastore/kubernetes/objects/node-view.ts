@@ -5,6 +5,7 @@
 
 import type { NodeAddress, NodeSpec, Node as NodeResource } from "../../../api/node.ts";
 import { API_VERSION, type Resource } from "../../../api/resource.ts";
+import { SILENT_SINCE } from "../../../api/silent-node.ts";
 import { type Node, podCidrsOf } from "../../../kube/core-types.ts";
 import type { JsonPatchOperation } from "../../../kube/patch.ts";
 import { isJsonObject, tryParseJson } from "../../../lib/json.ts";
@@ -20,14 +21,15 @@ const ADDRESS_TYPES = ["InternalIP", "ExternalIP"] as const;
 export function toStoredNode(node: Node): Stored<NodeResource> {
   const revision = revisionOf(node);
   const { annotations, ...metadata } = toMetadata(node.metadata);
-  const { [SPEC_ANNOTATION]: own, ...others } = annotations ?? {};
+  const { [SPEC_ANNOTATION]: own, [SILENT_SINCE]: _stored, ...others } = annotations ?? {};
   const spec = parseSpec(own);
   const podCIDRs = podCidrsOf(node);
   const addresses = [...(spec.addresses ?? []), ...addressesOf(node)];
+  const shown = { ...others, ...toSilence(node) };
   const value: NodeResource = {
     apiVersion: API_VERSION,
     kind: "Node",
-    metadata: { ...metadata, ...(annotations !== undefined && { annotations: others }), resourceVersion: revision },
+    metadata: { ...metadata, ...(Object.keys(shown).length > 0 && { annotations: shown }), resourceVersion: revision },
     spec: {
       ...spec,
       orchRefs: [{ nodeName: metadata.name, orchestrator: "k8s" }],
@@ -44,8 +46,15 @@ export function toNodePatch({ metadata, spec }: Resource, revision: Revision): r
   const ours = addresses?.filter(({ type }) => !ADDRESS_TYPES.some((own) => own === type)) ?? [];
   const own: NodeSpec = { ...rest, ...(ours.length > 0 && { addresses: ours }) };
   const hasOwn = Object.keys(own).length > 0;
-  const annotations = { ...metadata.annotations, ...(hasOwn && { [SPEC_ANNOTATION]: JSON.stringify(own) }) };
+  const { [SILENT_SINCE]: _silence, ...others } = metadata.annotations ?? {};
+  const annotations = { ...others, ...(hasOwn && { [SPEC_ANNOTATION]: JSON.stringify(own) }) };
   return toMetadataPatch({ ...metadata, annotations }, revision);
+}
+
+/** The node controller calls ready "Unknown" when it has not heard of a kubelet for some time; a kubelet itself never does. */
+function toSilence({ status }: Node): Readonly<Record<string, string>> | undefined {
+  const silent = status?.conditions?.find((condition) => condition.type === "Ready" && condition.status === "Unknown");
+  return silent === undefined ? undefined : { [SILENT_SINCE]: silent.lastTransitionTime ?? "some time" };
 }
 
 function addressesOf({ status }: Node): readonly NodeAddress[] {
