@@ -82,6 +82,17 @@ test.each<[what: string, change: (world: LocalWorld) => void]>([
   expect([world.files[HELD], world.files[PENDING]]).toEqual([undefined, pending]);
 });
 
+test.each([
+  ["first", 0, "c2"],
+  ["second", 0.5, "c3"],
+])("a look at one hold begins at a random one: the %s", (_which, random, containerID) => {
+  const { call, files } = createWorld();
+  files["/run/netplug/attached/net@c3@eth0"] = files[HELD] ?? null;
+  Object.assign(call.host, { random: () => random });
+  toPendingOfStaleHolds(call, 1);
+  expect(Object.keys(files).filter((path) => path.includes("unreleased"))).toEqual([`/run/netplug/unreleased/net@${containerID}@eth0`]);
+});
+
 function waitForPolicy({ call }: LocalWorld): void {
   Object.assign(call.config, { policySetupTimeoutMs: 10_000 });
 }

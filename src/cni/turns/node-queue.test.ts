@@ -6,13 +6,15 @@ import type { Call } from "../call.ts";
 import { openNodeQueue } from "./node-queue.ts";
 import { toRequestText } from "./request-text.ts";
 
-const ATTACHED = "/run/netplug/attached/net@c1@eth0";
-const UNRELEASED = "/run/netplug/unreleased/net@c1@eth0";
+/** Nothing of it is the call's own. */
+const ATTACHMENT = { network: "other", containerID: "c2", ifName: "net1" };
+const ATTACHED = "/run/netplug/attached/other@c2@net1";
+const UNRELEASED = "/run/netplug/unreleased/other@c2@net1";
 
 test("what was allocated for an attachment that a DEL has ended is looked for as long as the commit may arrive", () => {
   const { call, clock, files } = createLocalWorld();
-  const request = requestFor("c1", "n1");
-  const text = toRequestText({ ...request, owner: { ...request.owner, network: "net", ifName: "eth0" } }, "etcd");
+  const request = requestFor("c2", "n1");
+  const text = toRequestText({ ...request, owner: { ...request.owner, ...ATTACHMENT } }, "etcd");
   const ofNode = { ...call, node: "n1", datastoreKey: () => "etcd" } as Call; // nothing else of it is used
   files[ATTACHED] = "";
   {
