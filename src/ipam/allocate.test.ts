@@ -10,6 +10,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import { allocate } from "./allocate.ts";
+import { newBlock } from "./block.ts";
 
 describe("allocate()", () => {
   test("claims a block for a node that has none, with two reads and one write", async () => {
@@ -175,6 +176,21 @@ describe("allocate()", () => {
     const [address = ""] = await world.add("c", "n9");
     expect(address).toStartWith("10.66.0.");
     expect(world.datastore.requests.roundTrips - before).toBe(3);
+  });
+
+  test("claims a block elsewhere after a lost race, so that those who lost it do not meet again", async () => {
+    const claims = new Set<string>();
+    for (const random of [0.1, 0.5, 0.9]) {
+      const world = await createIpamWorld();
+      await world.putPool("a", "10.64.0.0/12");
+      const datastore = changedBefore(world.datastore, "create-block", async (writes) => {
+        const winner = writes.flatMap((write) => (write.op === "create-block" ? [newBlock(write.block.cidr, "n2", 1)] : []));
+        await world.datastore.commit(winner.map((block) => ({ op: "create-block", block })));
+      });
+      const [given] = await allocate({ ...world.ports, datastore, random: () => random }, requestFor("c1", "n1"));
+      claims.add(toPrefixText((given ?? never()).block));
+    }
+    expect(claims.size).toBe(3);
   });
 
   test("takes over an empty block of another node when no slot is left", async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../test/support/failure-of.ts";
 import { createIpamWorld, idOf, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam/ipam.ts";
+import { changedBefore } from "../../test/support/ipam/faulty-datastore.ts";
 import { releaseAttachment, releaseStale } from "../../test/support/ipam/ipam-operations.ts";
+import type { Write } from "../datastore/datastore.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import { deleteEmptyBlocks, EMPTY_BLOCK_SECONDS, findStaleOwners } from "./gc.ts";
@@ -51,7 +53,11 @@ test("a release of addresses in more blocks than one commit changes says each ti
   await world.putPool("a", "10.65.0.0/24", { blockSize: 32 });
   await world.configure({ maxBlocksPerHost: 100 });
   for (let i = 0; i < 40; i++) await world.add(`c${i}`, "n1");
-  expect(await releaseStale(world.ports, scope("c7"))).toHaveLength(39);
+  const changed: number[] = [];
+  const count = async (writes: readonly Write[]): Promise<unknown> => changed.push(writes.filter(({ op }) => op === "update-block").length);
+  const datastore = changedBefore(world.datastore, "update-block", count, Infinity);
+  expect(await releaseStale({ ...world.ports, datastore }, scope("c7"))).toHaveLength(39);
+  expect(changed).toEqual([16, 16, 7]);
   expect((await world.blocks()).filter((text) => text.endsWith("1/1"))).toHaveLength(1);
 });
 

@@ -84,6 +84,16 @@ describe("an explicit address", () => {
     expect(await world.blocks()).toEqual([]);
   });
 
+  test("takes over its block from a node that has nothing left in it, also with strictAffinity", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.add("c1", "n1", ips("10.65.0.7"));
+    await world.del("c1", "n1");
+    await world.configure({ strictAffinity: true });
+    expect(await world.add("c2", "n2", ips("10.65.0.8"))).toEqual(["10.65.0.8"]);
+    expect(await world.blocks()).toEqual(["10.65.0.0/26 n2 1/64"]);
+  });
+
   test("is borrowed from another node's block, but not with strictAffinity", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");

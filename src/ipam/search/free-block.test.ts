@@ -216,3 +216,17 @@ test("a pool is asked for with its slots, even where one of the two is known: an
   for (const query of both) expect(wantedWith(toFacts([query], await datastore.read([query])))).toEqual(both);
   expect(wantedWith(toFacts(both, await datastore.read(both)))).toEqual([]);
 });
+
+test("as many claims as slots do not fill a pool when claims are smaller than slots", async () => {
+  const datastore = new MemoryDatastore();
+  const half = parsePrefix("10.65.0.0/20");
+  await claim(
+    datastore,
+    Array.from({ length: 128 }, (_, i) => subnetAt(half, 27, i)),
+  );
+  expect((await find(datastore, poolOf("10.65.0.0/19", 26))).found).toBe("10.65.16.0/26");
+});
+
+test("in a pool with more slots than a start has numbers, starts lie in all of it", async () => {
+  expect((await find(new MemoryDatastore(), poolOf("fd65::/48", 122), { spread: 2n ** 63n })).found).toBe("fd65:0:0:8000::/122");
+});
