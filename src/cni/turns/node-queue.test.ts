@@ -24,3 +24,25 @@ test("what was allocated for an attachment that a DEL has ended is looked for as
   }
   expect(files).toEqual({ [UNRELEASED]: `\n${clock.now() + LONGEST_ADD_MS}\n\n` });
 });
+
+test("of those who wait only they are served who hold their attachments, on this node, and who was served is told", () => {
+  const { call, files } = createLocalWorld();
+  const ofNode = { ...call, node: "n1", datastoreKey: () => "etcd" } as Call; // nothing else of it is used
+  const textOf = (containerID: string, node: string): string => {
+    const request = requestFor(containerID, node);
+    return toRequestText({ ...request, owner: { ...request.owner, ...ATTACHMENT, containerID } }, "etcd");
+  };
+  const waiting = [
+    { place: "1", text: textOf("c1", "n1") },
+    { place: "2", text: textOf("c2", "n1") },
+    { place: "3", text: textOf("c3", "n2") },
+  ];
+  for (const name of ["c2", "c3"]) files[`/run/netplug/attached/other@${name}@net1`] = "";
+  const told: unknown[] = [];
+  {
+    using queue = openNodeQueue(ofNode, { read: () => waiting, tellServed: (served) => told.push(...served) });
+    queue.tellServed(queue.requests());
+  }
+  expect(told).toEqual([waiting[1]]);
+  expect(Object.keys(files).filter((path) => path.includes("unreleased"))).toEqual([]);
+});
