@@ -64,6 +64,8 @@ test("a slot whose claim was lost is taken as long as its block exists, although
     { cidr: parsePrefix("10.65.0.64/26"), node: "" },
   ]);
   expect(asked).toEqual(["010-065-000-064-26", "010-065-000-128-26"]);
+  const one = { type: "claimed-blocks", within: parsePrefix("10.65.0.64/26"), limit: 9 } as const;
+  expect(await reads.answer(one)).toContainEqual({ cidr: parsePrefix("10.65.0.64/26"), node: "" });
 });
 
 test.each([

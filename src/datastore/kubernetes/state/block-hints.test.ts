@@ -227,6 +227,17 @@ describe("a claim that was carried out", () => {
     expect(blocksIn(world)).toEqual(["10.65.0.0/26"]);
   });
 
+  test("is written once more when one of its names is gone", async () => {
+    const world = createWorld();
+    const claim = await world.hints.add("u1", [A, B]);
+    await world.clock.advance(120_000);
+    await world.hints.replace(world.hints.read(), "u1", [A]);
+    expect(blocksIn(world)).toEqual(["10.65.0.0/26"]);
+    // without the time that it took
+    expect(await world.hints.confirm({ ...claim, hintedAt: Math.floor(world.clock.now() / 1000) })).toBeUndefined();
+    expect(blocksIn(world)).toEqual(["10.65.0.0/26", "10.65.0.64/26"]);
+  });
+
   test("is written once more when somebody has removed the file", async () => {
     const world = createWorld();
     const claim = await world.hints.add("u1", [A]);

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { makeBlock } from "../../../../test/datastore/blocks.ts";
 import { fakeClock } from "../../../../test/support/time/fake-clock.ts";
+import type { Resource } from "../../../api/resource.ts";
 import type { KubeClient } from "../../../kube/client.ts";
 import { KubeError } from "../../../kube/kube-error.ts";
 import { NetplugError } from "../../../lib/errors.ts";
@@ -118,4 +119,28 @@ test("of several failures that whose outcome nobody knows is told", async () => 
 
 test("a claim that cannot be confirmed fails", async () => {
   expect(await claim({ confirm: locked })).toEqual([locked, ["name", "create", "confirm"]]);
+});
+
+test("each request of a commit ends with it, whatever it writes", async () => {
+  const { signal } = new AbortController();
+  const signals: unknown[] = [];
+  const note = async (...given: readonly unknown[]): Promise<object> => {
+    signals.push((given.at(-1) as { readonly signal?: AbortSignal }).signal);
+    return { metadata: { resourceVersion: "7" } };
+  };
+  const client = { create: note, update: note, patch: note, delete: note } as unknown as KubeClient;
+  const node: Resource = { apiVersion: "netplug.io/v3", kind: "Node", metadata: { name: "n1" }, spec: {} };
+  const pool: Resource = { ...node, kind: "IPPool", metadata: { name: "a" }, spec: { cidr: "10.65.0.0/16" } };
+  const stored = (cidr: string) => ({ value: makeBlock(cidr, "n1"), revision });
+  const writes: readonly Write[] = [
+    ...CLAIM,
+    { op: "update-block", block: makeBlock("10.65.0.64/26", "n1", { 0: "n1" }), previous: stored("10.65.0.64/26") },
+    { op: "delete-block", previous: stored("10.65.0.128/26") },
+    { op: "create", resource: pool },
+    { op: "update", resource: { ...pool, metadata: { name: "b" } }, revision },
+    { op: "update", resource: node, revision },
+    { op: "delete", ref: { kind: "IPPool", name: "c" }, revision },
+  ];
+  await carryOut(writes, portsOf(client), { signal });
+  expect(signals).toEqual(writes.map(() => signal));
 });
