@@ -34,7 +34,7 @@ export async function allocate(
     // Thrown inside the decision, so that `transact()` decides again on the newest lists.
     if ("error" in outcome) throw outcome.error;
     // Only a first allocation is undone: an attachment keeps what it had, and any other plan takes one block at most.
-    mayHavePart ||= plan.writes.length > 0 && outcome.addresses.every(({ isNew }) => isNew);
+    mayHavePart ||= outcome.addresses.every(({ isNew }) => isNew);
     return { writes: plan.writes, result: outcome.addresses, prefetch: plan.prefetch, served: plan.served };
   };
   const decide: typeof allocateOnce = (known, attempt) => {
