@@ -86,6 +86,15 @@ describe("deleteEmptyBlocks()", () => {
     expect(await deleteEmptyBlocks(world.ports, "n1")).toHaveLength(1);
   });
 
+  test("counts a cool-down that nobody can want, written by hand, as none", async () => {
+    const world = await createWorld();
+    await world.add("c1", "n1");
+    await world.configure({ ipCooldownSeconds: 5_000 });
+    await world.del("c1", "n1");
+    await world.clock.advance((EMPTY_BLOCK_SECONDS + 1) * 1000);
+    expect(await deleteEmptyBlocks(world.ports, "n1")).toHaveLength(1);
+  });
+
   test("writes nothing while a migration has frozen the datastore", async () => {
     const world = await createWorld();
     await world.add("c1", "n1");
