@@ -225,6 +225,15 @@ describe("an exec plugin", () => {
   const files = { "/k": kubeconfig({ exec }), "/opt/bin/get-token": "" };
   const clusterInfoOf = ({ runs }: World): unknown => JSON.parse(runs[0]?.env["KUBERNETES_EXEC_INFO"] ?? "{}").spec.cluster;
 
+  test("that fails when its token has expired is told; the token is shown no more", async () => {
+    const expirationTimestamp = new Date(fakeClock().now() + 10 * MINUTE).toISOString();
+    const answers = [answer({ token: "t1", expirationTimestamp }), { status: 3, stdout: "", stderr: "" }];
+    const world = createWorld(files, { run: () => answers.shift() ?? answer({ token: "t2" }) });
+    expect(await authorization(world)).toBe("Bearer t1");
+    await world.clock.advance(10 * MINUTE);
+    expect(await failureOf(world.credentials.get())).toMatchObject({ code: 108 });
+  });
+
   test("is looked for in PATH, told about the cluster, and asked once as long as its token lasts", async () => {
     let count = 0;
     const expirationTimestamp = new Date(fakeClock().now() + 10 * MINUTE).toISOString();
