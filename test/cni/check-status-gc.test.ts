@@ -103,9 +103,9 @@ describe("CHECK", () => {
     await node.del(call);
   });
 
-  test("in the node's own namespace is allowed by CNI_NETNS_OVERRIDE, as ADD is", async () => {
+  test.each(["1", "true"])("in the node's own namespace is allowed by CNI_NETNS_OVERRIDE=%s, as ADD is", async (allowed) => {
     const containerID = node.newContainerID();
-    const call = { containerID, netns: "/proc/thread-self/ns/net", ifname: "npgt-own", env: { CNI_NETNS_OVERRIDE: "true" } };
+    const call = { containerID, netns: "/proc/thread-self/ns/net", ifname: "npgt-own", env: { CNI_NETNS_OVERRIDE: allowed } };
     const config = node.config({ ipam: { routes: [] } });
     const { json } = await node.call("ADD", { ...call, config });
     const reply = await node.call("CHECK", { ...call, config: { ...config, prevResult: json } });
