@@ -2,6 +2,7 @@
 
 import { beforeEach, expect, test } from "bun:test";
 import { API_VERSION } from "../../src/api/resource.ts";
+import { SILENT_SINCE } from "../../src/api/silent-node.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
 import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
@@ -56,6 +57,14 @@ test("a lost node's addresses are released at once, and ipam check says how", as
   expect(done).toEndWith("released 70 of 70 leaked addresses\n");
   expect(await leaked()).toEqual([]);
   expect(JSON.parse(await world.done(["ipam", "show", "-o", "json"]))).toMatchObject({ pools: [{ name: "blue", inUse: 0 }] });
+});
+
+test("what a Node copied from a Kubernetes datastore says of its kubelet keeps nothing: here nobody writes when that changes", async () => {
+  const metadata = { name: "n1", annotations: { [SILENT_SINCE]: "2026-01-02T03:04:05Z" } };
+  await world.done(["apply", "-f", "-"], { stdin: JSON.stringify({ apiVersion: API_VERSION, kind: "Node", metadata, spec: {} }) });
+  await leak("c1", "10.65.0.1");
+  expect(await report()).not.toContain("reported since");
+  expect((await release(await report())).stdout).toEndWith("released 1 of 1 leaked address\n");
 });
 
 test("what is no leak any more is left, also the address of a container that has it since", async () => {

@@ -84,7 +84,8 @@ export async function takeInventory(datastore: Datastore, readServices?: () => P
     ],
     inPools: prefixSetOf(known),
     nodes: new Set(nodeNames),
-    silentNodes: silenceOf(nodes.map(({ value }) => value)),
+    // Elsewhere a Node that somebody copied would say so for ever.
+    silentNodes: datastore.traits.recordsArePods ? silenceOf(nodes.map(({ value }) => value)) : new Map(),
     podCidrs: podCidrsByNode(nodes.map(({ value }) => value)),
     endpoints: records,
     areRecordsPods: datastore.traits.recordsArePods,
