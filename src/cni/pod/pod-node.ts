@@ -15,7 +15,7 @@ import type { CallOfPod } from "./facts.ts";
  * @throws NetplugError podMismatch when our name is another node's
  */
 export async function requireOwnName(
-  { node, args, log }: CallOfPod,
+  { node, args, log, datastore }: CallOfPod,
   boundTo: string,
   client: KubeClient,
   signal: AbortSignal,
@@ -28,7 +28,9 @@ export async function requireOwnName(
       `find ${pod}: it is ${names}, which is another node's; correct "nodename", unless the pod was deleted and made anew there`,
     );
   }
-  log.warning(`${pod} is ${names}: pools' nodeSelector sees no labels of that node; set "nodename" to its name`);
+  // In etcd a node has labels under its own name.
+  if (datastore.traits.recordsArePods)
+    log.warning(`${pod} is ${names}: pools' nodeSelector sees no labels of that node; set "nodename" to its name`);
 }
 
 /** False also where nodes may not be read: such a node gave addresses before, too. */
