@@ -21,6 +21,8 @@ interface Link {
   /** What came before the other side was connected. */
   readonly waiting: Uint8Array[];
   isLost: boolean;
+  /** What came last from a client. */
+  sent: string;
 }
 
 /** Passes connections on to a port of 127.0.0.1. */
@@ -45,13 +47,14 @@ export class TcpProxy implements Disposable {
       port: 0,
       socket: {
         open: (client) => {
-          client.data = { peer: undefined, waiting: [], isLost: false };
+          client.data = { peer: undefined, waiting: [], isLost: false, sent: "" };
           this.#open.add(client);
           this.#connect(client).catch(() => client.terminate());
         },
         data(client, chunk) {
           const { peer, waiting, isLost } = client.data;
           if (isLost) return;
+          client.data.sent = chunk.toString("latin1");
           if (peer === undefined) waiting.push(chunk);
           else peer.write(chunk);
         },
@@ -77,9 +80,17 @@ export class TcpProxy implements Disposable {
     this.#open.clear();
   }
 
-  /** Loses the connections that exist as a power cut does: nobody hears of it. */
-  lose(): void {
-    for (const socket of this.#open) socket.data.isLost = true;
+  /**
+   * Loses the connections that exist as a power cut does: nobody hears of it.
+   *
+   * @param sent only those whose last request contains it
+   */
+  lose(sent = ""): void {
+    for (const { data } of this.#open) {
+      if (!data.sent.includes(sent)) continue;
+      data.isLost = true;
+      if (data.peer !== undefined) data.peer.data.isLost = true;
+    }
   }
 
   [Symbol.dispose](): void {
@@ -91,7 +102,7 @@ export class TcpProxy implements Disposable {
     await Bun.connect<Link>({
       hostname: "127.0.0.1",
       port: this.target,
-      data: { peer: client, waiting: [], isLost: false },
+      data: { peer: client, waiting: [], isLost: false, sent: "" },
       socket: {
         open: (upstream) => {
           this.#open.add(upstream);
