@@ -41,6 +41,14 @@ test("a pod of another node is refused by a node that has a name of the cluster'
   }
 });
 
+test("of a pod that was made anew on another node only that is said, and no name is to be corrected (needs cluster)", async () => {
+  const pod = await makePod("node-b");
+  using netns = new TestNetns();
+  const call = { args: podArgs({ ...pod, uid: "uid-before" }), containerID: node.newContainerID(), netns: netns.path };
+  const { json } = await node.call("ADD", { ...call, config: world.config() });
+  expect([json?.code, json?.msg]).toEqual([106, expect.stringContaining("K8S_POD_UID")]);
+});
+
 test("a node with a name that no node of the cluster has gives addresses, and warns where labels are the cluster's (needs cluster)", async () => {
   const pod = await makePod("node-b");
   await using _attached = await AttachedPod.add(world, pod, world.config({ nodename: "rack-7" }));
