@@ -31,9 +31,16 @@ beforeEach(async () => expect(await node.addressesInUse()).toBe(0));
 test("a pod of another node is refused by a node that has a name of the cluster's, whatever calls it (needs cluster)", async () => {
   const pod = await makePod("node-b");
   const withoutUid = podArgs({ namespace: pod.namespace, name: pod.name });
-  for (const call of [{ args: pod.args }, { args: withoutUid }, { args: withoutUid, plugin: "netplug-ipam" }] as const) {
+  const config = world.config();
+  const ownName = { ...config, kubernetes: { ...(config["kubernetes"] as Json), node_name: "node-b" } };
+  for (const call of [
+    { args: pod.args, config },
+    { args: pod.args, config: ownName },
+    { args: withoutUid, config },
+    { args: withoutUid, config, plugin: "netplug-ipam" },
+  ] as const) {
     using netns = new TestNetns();
-    const { json } = await node.call("ADD", { ...call, containerID: node.newContainerID(), netns: netns.path, config: world.config() });
+    const { json } = await node.call("ADD", { ...call, containerID: node.newContainerID(), netns: netns.path });
     const msg =
       `find pod "default/${pod.name}": it is on node "node-b", and the name here is "node-a", which is another node's; ` +
       'correct "nodename", unless the pod was deleted and made anew there';

@@ -63,9 +63,9 @@ async function readOwnPod(call: CallOfPod, client: KubeClient, signal: AbortSign
 
 type BoundPod = PodView & { readonly boundTo: string };
 
-function isBoundElsewhere({ node, config }: Call, pod: PodView | undefined): pod is BoundPod {
+function isBoundElsewhere({ node }: Call, pod: PodView | undefined): pod is BoundPod {
   const { boundTo = "" } = pod ?? {};
-  return boundTo !== "" && boundTo !== node && boundTo !== config.kubernetes.nodeName;
+  return boundTo !== "" && boundTo !== node;
 }
 
 /** Loads what is needed only where the names differ. That the pod is another one is said first. @throws NetplugError podMismatch */

@@ -15,7 +15,7 @@ import type { CallOfPod } from "./facts.ts";
  * @throws NetplugError podMismatch when our name is another node's
  */
 export async function requireOwnName(
-  { node, args, log, datastore }: CallOfPod,
+  { node, args, config, log, datastore }: CallOfPod,
   boundTo: string,
   client: KubeClient,
   signal: AbortSignal,
@@ -29,8 +29,8 @@ export async function requireOwnName(
     );
   }
   // In etcd a node has labels under its own name.
-  if (datastore.traits.recordsArePods)
-    log.warning(`${pod} is ${names}: pools' nodeSelector sees no labels of that node; set "nodename" to its name`);
+  if (!datastore.traits.recordsArePods || boundTo === config.kubernetes.nodeName) return;
+  log.warning(`${pod} is ${names}: pools' nodeSelector sees no labels of that node; set "nodename" to its name`);
 }
 
 /** False also where nodes may not be read: such a node gave addresses before, too. */
