@@ -30,7 +30,8 @@ export function checkTypes(): Problem[] {
   return linesOf([process.execPath, packageTool("tsc"), "--noEmit", "--pretty", "false", "-p", "."], (line) => line.includes("error TS"));
 }
 
-/** knip: files, exports and dependencies that nothing uses. */
+/** knip: files, exports, types and dependencies that nothing uses, and entries of knip.json that name nothing. */
 export function checkDeadCode(): Problem[] {
-  return linesOf([process.execPath, packageTool("knip"), "--no-progress", "--reporter", "compact"], () => true);
+  const command = [process.execPath, packageTool("knip"), "--no-progress", "--treat-config-hints-as-errors"];
+  return linesOf(command, () => true);
 }
