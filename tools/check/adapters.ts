@@ -1,6 +1,7 @@
 /** The outside world is handed in: who may touch it directly. */
 
-import { codeOnly, isProduct, lineAt } from "./source-tree.ts";
+import { codeOnly } from "./code-text.ts";
+import { isProduct, lineAt } from "./source-tree.ts";
 import type { SourceFile } from "./source-tree.ts";
 import type { Problem } from "./problem.ts";
 
@@ -25,7 +26,7 @@ const WORLD: readonly WorldRule[] = [
   {
     what: "the clock",
     pattern:
-      /\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\.\w+|\bBun\.nanoseconds\b|\bset(?:Timeout|Interval|Immediate)\(|\bBun\.sleep(?:Sync)?\b/g,
+      /\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\.\w+|\bBun\.nanoseconds\b|\bset(?:Timeout|Interval|Immediate)\(|\bBun\.sleep(?:Sync)?\b|["']node:(?:timers(?:\/promises)?|perf_hooks)["']/g,
     allowed: ["src/lib/clock.ts", "src/linux/", "src/datastore/etcd/client/", ...ROLE_ENTRIES],
   },
   {
@@ -41,17 +42,18 @@ const WORLD: readonly WorldRule[] = [
   {
     what: "the network",
     pattern:
-      /(?<![.\w])fetch\(|\bBun\.(?:connect|listen|serve|udpSocket|dns)\b|\bnew (?:WebSocket|XMLHttpRequest)\b|["']node:(?:net|tls|dgram|https?|http2|dns)(?:\/promises)?["']/g,
+      /(?:(?<![.\w])|\bglobalThis\.)fetch\(|\bBun\.(?:connect|listen|serve|udpSocket|dns)\b|\bnew (?:WebSocket|XMLHttpRequest)\b|["']node:(?:net|tls|dgram|https?|http2|dns)(?:\/promises)?["']/g,
     allowed: ["src/datastore/etcd/client/", "src/datastore/etcd/wire/", "src/kube/requests/transport.ts", "src/linux/", ...ROLE_ENTRIES],
   },
   {
     what: "processes",
-    pattern: /\bBun\.spawn(?:Sync)?\b|\bBun\.\$|["']node:child_process["']/g,
+    pattern: /\bBun\.spawn(?:Sync)?\b|\bBun\.\$|\bnew Worker\(|["']node:(?:child_process|worker_threads|cluster)["']/g,
     allowed: ["src/linux/", ...ROLE_ENTRIES],
   },
   {
     what: "the environment of the process",
-    pattern: /(?<!\.)\bprocess\.(?:env|argv|argv0|exit|exitCode|cwd|kill|on|pid|getuid)\b|\bBun\.(?:env|argv)\b/g,
+    pattern:
+      /(?:(?<!\.)|\bglobalThis\.)\bprocess\.(?:env|argv|argv0|exit|exitCode|cwd|kill|on|pid|getuid)\b|\bBun\.(?:env|argv)\b|\bimport\.meta\.env\b|["']node:(?:process|os)["']/g,
     allowed: ["src/linux/", ...ROLE_ENTRIES],
   },
 ];

@@ -1,11 +1,15 @@
 import { describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { checkForeignCalls, checkWorld } from "./adapters.ts";
-import { checkLength, checkMachinePaths, checkNoFocus, checkTestsAreRun } from "./house-rules.ts";
+import { codeOnly } from "./code-text.ts";
+import { checkLength, checkMachinePaths, checkNoFocus, checkPlaces, checkReadmes, checkTestsAreRun } from "./house-rules.ts";
 import { checkCircles, checkFolderCircles } from "./circles.ts";
 import { checkDocComments } from "./doc-comments.ts";
-import { checkDoor, checkLayers, mayImport } from "./layers.ts";
+import { checkDoor, checkLayers, checkPackages, mayImport } from "./layers.ts";
 import { checkDriverFolders, DRIVERS } from "./driver-folders.ts";
-import { codeOnly, toSourceFile } from "./source-tree.ts";
+import { toSourceFile } from "./source-tree.ts";
 import { checkCniStart, staticClosure } from "./start-graph.ts";
 
 describe("imports", () => {
@@ -30,6 +34,44 @@ describe("imports", () => {
       ["src/cli/d.ts", "dynamic", 6],
     ]);
   });
+
+  test.each([
+    ["import {\n  a, // it's one; the other\n  b,\n} from './a.ts';", "static"],
+    ["import /* { b } */ { a } from './a.ts';", "static"],
+    ["export * from './a.ts';", "static"],
+    ["export type { A } from './a.ts';", "type"],
+    ["const a = require('./a.ts');", "static"],
+    ["const a = import.meta.require('./a.ts');", "static"],
+    ["const a = import(`./a.ts`);", "dynamic"],
+    ["const a = import(/* why */ './a.ts');", "dynamic"],
+    ["const a = isThere ? b : import('./a.ts');", "dynamic"],
+    ["const a = b || import('./a.ts');", "dynamic"],
+  ] as const)("are found however they are written: %j", (text, kind) => {
+    expect(toSourceFile("src/lib/b.ts", text).imports).toEqual([{ specifier: "./a.ts", target: "src/lib/a.ts", kind, line: 1 }]);
+  });
+
+  test.each(["// import { a } from './a.ts';", "/*\nimport './a.ts';\n*/", "/** Reached by `import('./a.ts')`. */"])(
+    "are not seen in %j",
+    (text) => {
+      expect(toSourceFile("src/lib/b.ts", text).imports).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["valibot", true],
+    ["@stricli/core", true],
+    ["@stricli/core/x", true],
+    ["node:fs", true],
+    ["./a.ts", true],
+    ["fs", false],
+    ["bun", false],
+    ["valibots", false],
+    ["fast-check", false],
+  ])("of packages are those that ship: %s: %p", (specifier, allowed) => {
+    const text = `export * from "${specifier}";`;
+    expect(checkPackages([toSourceFile("src/lib/a.ts", text)], ["valibot", "@stricli/core"])).toHaveLength(allowed ? 0 : 1);
+    expect(checkPackages([toSourceFile("src/lib/a.test.ts", text)], [])).toEqual([]);
+  });
 });
 
 describe("the direction of imports", () => {
@@ -44,6 +86,9 @@ describe("the direction of imports", () => {
     ["datastore", "api", true],
     ["api", "ipam", false],
     ["datastore", "ipam", false],
+    ["ipam", "datastore", true],
+    ["api", "datastore", false],
+    ["policy", "datastore", false],
   ])("from %s to %s: %p", (from, to, allowed) => {
     expect(mayImport(from, to)).toBe(allowed);
   });
@@ -125,6 +170,10 @@ describe("the folders of a driver", () => {
     expect(check("src/datastore/etcd/attic/a.ts", "../protocol/b.ts")).toEqual([
       'src/datastore/etcd/attic/a.ts: "attic" is no folder of src/datastore/etcd: put it into the table of tools/check/driver-folders.ts',
     ]);
+    expect(check("src/datastore/zookeeper/a.ts", "../datastore.ts")).toEqual([
+      "src/datastore/zookeeper/a.ts: is in no driver's folder: put it into the table of tools/check/driver-folders.ts",
+    ]);
+    expect(check("src/datastore/config/a.ts", "../datastore.ts")).toEqual([]);
     for (const folders of DRIVERS.values()) {
       const names = [...folders.keys()];
       for (const [folder, mayImport] of folders)
@@ -144,6 +193,15 @@ describe("the outside world", () => {
     'Bun.file("x");',
     'import { readFileSync } from "node:fs";',
     'const net = await import("node:net");',
+    'const net = known ?? import("node:net");',
+    'const fs = require("node:fs");',
+    'import { env } from "node:process";',
+    'import { setTimeout as wait } from "node:timers/promises";',
+    'import { Worker } from "node:worker_threads";',
+    'await globalThis.fetch("http://a");',
+    "const text = `http://a`; const t = Date.now();",
+    "const text = `it's ${Date.now()}`;",
+    'const quote = /"/; const t = Date.now(); const text = "a";',
     "process.env.HOME;",
     "process.stdout.write(a);",
   ])("is not touched by domain code: %s", (code) => {
@@ -232,6 +290,9 @@ describe("files", () => {
     ["/**\n * What it is for.\n *\n * @returns 1\n */\nexport function a() {}", 0],
     ["/** For another. */\nfunction b() {} /* b */\nexport function a() {}", 1],
     ["const a = 1;", 0],
+    ["const a = 1;\nexport { a };", 1],
+    ["/** Two. */\nexport const { a, b } = c;", 1],
+    ["/** One that changes. */\nexport let a = 1;", 1],
   ])("have a doc comment for each export: %j", (text, problems) => {
     expect(checkDocComments([toSourceFile("src/lib/a.ts", text)])).toHaveLength(problems);
     expect(checkDocComments([toSourceFile("test/support/a.ts", text), toSourceFile("src/lib/a.test.ts", text)])).toEqual([]);
@@ -250,12 +311,46 @@ describe("files", () => {
 
   test("with tests belong to a part of the suite and focus on nothing", () => {
     const stray = toSourceFile("test/other/a.test.ts", `test.${"only"}("x", () => {});`);
-    expect(checkTestsAreRun([stray], ["test/kernel"])).toHaveLength(1);
-    expect(checkTestsAreRun([stray], ["test/other"])).toEqual([]);
+    expect(checkTestsAreRun([stray], ["test/other/b.test.ts"])).toHaveLength(1);
+    expect(checkTestsAreRun([stray], ["test/other/a.test.ts"])).toEqual([]);
     expect(checkNoFocus([stray])).toHaveLength(1);
+  });
+
+  test.each(["test.concurrent.ONLY(", "describe.ONLY.each(", "ofOurs.ONLY(", "test\n  .ONLY("])(
+    "with tests focus on nothing: %j",
+    (text) => {
+      expect(checkNoFocus([toSourceFile("src/lib/a.test.ts", text.replace("ONLY", "only"))])).toHaveLength(1);
+    },
+  );
+
+  test("of code are where the checks look", () => {
+    expect(checkPlaces(["src/lib/a.ts", "tools/run.mjs", "docs/a.md", "test/cni/a.test.ts"])).toEqual([]);
+    expect(checkPlaces(["a.ts", "docs/a.ts", "src/lib/a.js", "src/lib/a.mts", "test/a.tsx", "tools/other.mjs"])).toHaveLength(6);
+  });
+
+  test("that say what a folder is for say something", () => {
+    const root = mkdtempSync(join(tmpdir(), "npgt-readmes-"));
+    try {
+      mkdirSync(join(root, "src/lib"), { recursive: true });
+      writeFileSync(join(root, "src/lib/a.ts"), "");
+      expect(checkReadmes(root)).toEqual([expect.stringContaining("src/lib/README.md: missing")]);
+      writeFileSync(join(root, "src/lib/README.md"), "\n");
+      expect(checkReadmes(root)).toEqual([expect.stringContaining("src/lib/README.md: empty")]);
+      writeFileSync(join(root, "src/lib/README.md"), "# lib\n".repeat(15));
+      expect(checkReadmes(root)).toEqual([]);
+      writeFileSync(join(root, "src/lib/README.md"), "# lib\n".repeat(16));
+      expect(checkReadmes(root)).toEqual([expect.stringContaining("16 lines")]);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
   });
 });
 
-test("codeOnly() keeps line breaks and code, and blanks prose", () => {
-  expect(codeOnly('a; // b\n/* c\n d */ e("f");')).toBe('a;     \n    \n      e(" ");');
+test.each([
+  ['a; // b\n/* c\n d */ e("f");', 'a;     \n    \n      e(" ");'],
+  ["`a // ${b({ c: `'d` })} \\` e` + f", "`     ${b({ c: `  ` })}     ` + f"],
+  ['a = /[/"`]/g; // b', "a = /     /g;     "],
+  ["a / b; `c` / 2", "a / b; ` ` / 2"],
+])("codeOnly() keeps line breaks and code, and blanks prose: %j", (text, code) => {
+  expect(codeOnly(text)).toBe(code);
 });

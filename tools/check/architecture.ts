@@ -2,12 +2,21 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { TEST_FOLDERS } from "../test/parts.ts";
+import { TEST_PARTS } from "../test/parts.ts";
+import { testFilesOf } from "../test/run-part.ts";
 import { checkForeignCalls, checkWorld } from "./adapters.ts";
 import { checkCircles, checkFolderCircles } from "./circles.ts";
 import { checkDocComments } from "./doc-comments.ts";
-import { checkLength, checkMachinePaths, checkNoFocus, checkReadmes, checkTestsAreRun, checkTypeEscapes } from "./house-rules.ts";
-import { checkDoor, checkLayers } from "./layers.ts";
+import {
+  checkLength,
+  checkMachinePaths,
+  checkNoFocus,
+  checkPlaces,
+  checkReadmes,
+  checkTestsAreRun,
+  checkTypeEscapes,
+} from "./house-rules.ts";
+import { checkDoor, checkLayers, checkPackages } from "./layers.ts";
 import { checkLockfile } from "./lockfile.ts";
 import type { Problem } from "./problem.ts";
 import { checkDriverFolders } from "./driver-folders.ts";
@@ -17,8 +26,12 @@ import { checkCniStart } from "./start-graph.ts";
 /** Applies every rule to the checkout at `root`. */
 export function checkArchitecture(root: string): Problem[] {
   const files = readSourceTree(root);
+  const tracked = trackedFiles(root);
+  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { readonly dependencies: object };
+  const tests = TEST_PARTS.flatMap((part) => testFilesOf(part, []));
   return [
     ...checkLayers(files),
+    ...checkPackages(files, Object.keys(dependencies)),
     ...checkCircles(files),
     ...checkFolderCircles(files),
     ...checkDriverFolders(files),
@@ -29,17 +42,23 @@ export function checkArchitecture(root: string): Problem[] {
     ...checkLength(files),
     ...checkDocComments(files),
     ...checkReadmes(root),
-    ...checkTestsAreRun(files, TEST_FOLDERS),
+    ...checkTestsAreRun(files, tests),
     ...checkNoFocus(files),
     ...checkTypeEscapes(files),
-    ...checkMachinePaths(root, trackedFiles(root)),
+    ...checkPlaces(tracked),
+    ...checkMachinePaths(root, tracked),
     ...checkLockfile(readFileSync(join(root, "package-lock.json"), "utf8")),
   ];
 }
 
-/** What git knows; an unpacked archive has no git, and then there is nothing to ask. */
+/** What git knows, whoever owns the checkout; an unpacked archive has no git, and then there is nothing to ask. */
 function trackedFiles(root: string): string[] {
-  const result = Bun.spawnSync(["git", "ls-files"], { cwd: root, stdin: "ignore", stdout: "pipe", stderr: "ignore" });
+  const result = Bun.spawnSync(["git", "-c", `safe.directory=${root}`, "ls-files"], {
+    cwd: root,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "ignore",
+  });
   return result.success
     ? result.stdout
         .toString()

@@ -5,6 +5,8 @@ import { isProduct, lineAt } from "./source-tree.ts";
 import type { SourceFile } from "./source-tree.ts";
 
 const EXPORT = /^export (?:abstract |async )*(?:function\*?|class|interface|type|const) (\w+)/gm;
+/** Where no doc comment can be found. */
+const EXPORT_ELSEWHERE = /^export (?:(?:const|let|var) [[{]|let |var |declare |\{[^}]*\}(?! from))/gm;
 /** Not what tools are told. */
 const HEADING = /^\/\/ (?!oxlint-|eslint-|@ts-)/;
 const CONSTANT = /^(?:export )?const [A-Z][A-Z\d_]*[ :]/;
@@ -15,11 +17,16 @@ export function checkDocComments(files: readonly SourceFile[]): Problem[] {
     .filter(({ path }) => isProduct(path))
     .flatMap(({ path, text }) => {
       const lines = text.split("\n");
+      const elsewhere = [...text.matchAll(EXPORT_ELSEWHERE)].map(
+        ({ index }) =>
+          `${path}:${lineAt(text, index)}: want each export as a function, class, type or const of its own, with a doc comment`,
+      );
       const firstOfEachName = new Map([...text.matchAll(EXPORT)].reverse().map((match) => [match[1], match]));
-      return [...firstOfEachName.values()].reverse().flatMap((match) => {
+      const unexplained = [...firstOfEachName.values()].reverse().flatMap((match) => {
         const line = lineAt(text, match.index);
         return isExplained(lines, line - 1) ? [] : [`${path}:${line}: "${match[1]}" is exported without a doc comment`];
       });
+      return [...unexplained, ...elsewhere];
     });
 }
 

@@ -34,6 +34,9 @@ export const DRIVERS: ReadonlyMap<string, DriverFolders> = new Map([
   ["src/datastore/memory", new Map()],
 ]);
 
+/** What lies beside the drivers: which of them, and where. */
+const NO_DRIVER = "src/datastore/config";
+
 interface Place {
   readonly driver: string;
   /** "" for the driver's own folder. */
@@ -47,7 +50,11 @@ export function checkDriverFolders(files: readonly SourceFile[]): Problem[] {
 
 function checkFile({ path, imports }: SourceFile): Problem[] {
   const from = placeOf(path);
-  if (from === undefined) return [];
+  if (from === undefined) {
+    return /^src\/datastore\/.*\//.test(path) && !path.startsWith(`${NO_DRIVER}/`)
+      ? [`${path}: is in no driver's folder: put it into the table of tools/check/driver-folders.ts`]
+      : [];
+  }
   if (from.folder !== "" && DRIVERS.get(from.driver)?.has(from.folder) !== true) {
     return [`${path}: "${from.folder}" is no folder of ${from.driver}: put it into the table of tools/check/driver-folders.ts`];
   }

@@ -26,15 +26,17 @@ export function checkReadmes(root: string): Problem[] {
   return [...folders].sort().flatMap((folder) => {
     const readme = join(root, folder, "README.md");
     if (!existsSync(readme)) return [`${folder}/README.md: missing: say what lives here, who may import it, what it must never do`];
-    const lines = readFileSync(readme, "utf8").trimEnd().split("\n").length;
+    const text = readFileSync(readme, "utf8").trim();
+    if (text === "") return [`${folder}/README.md: empty: say what lives here, who may import it, what it must never do`];
+    const lines = text.split("\n").length;
     return lines > LONGEST_README ? [`${folder}/README.md: ${lines} lines, want ${LONGEST_README} at most`] : [];
   });
 }
 
-/** Every test file belongs to a part of the suite, or `npm test` would silently leave it out. */
-export function checkTestsAreRun(files: readonly SourceFile[], testFolders: readonly string[]): Problem[] {
+/** Every test file belongs to a part of the suite, or `npm test` would silently leave it out. @param run those that some part runs */
+export function checkTestsAreRun(files: readonly SourceFile[], run: readonly string[]): Problem[] {
   return files
-    .filter(({ path }) => path.endsWith(".test.ts") && !testFolders.some((folder) => path.startsWith(`${folder}/`)))
+    .filter(({ path }) => path.endsWith(".test.ts") && !run.includes(path))
     .map(({ path }) => `${path}: no part of the suite runs it: see tools/test/parts.ts`);
 }
 
@@ -43,9 +45,7 @@ export function checkNoFocus(files: readonly SourceFile[]): Problem[] {
   return files
     .filter(({ path }) => path.endsWith(".test.ts"))
     .flatMap(({ path, text }) =>
-      [...text.matchAll(/\b(?:test|describe|it)\.only\(/g)].map(
-        (match) => `${path}:${lineAt(text, match.index)}: ${match[0]}…) leaves every other test out`,
-      ),
+      [...text.matchAll(/\.only\s*[.(]/g)].map((match) => `${path}:${lineAt(text, match.index)}: ".only" leaves every other test out`),
     );
 }
 
@@ -58,13 +58,20 @@ export function checkTypeEscapes(files: readonly SourceFile[]): Problem[] {
   );
 }
 
+/** The checks look at TypeScript below three folders; code elsewhere, or in another form, they would silently leave out. */
+export function checkPlaces(trackedFiles: readonly string[]): Problem[] {
+  return trackedFiles
+    .filter((path) => /\.[cm]?[jt]sx?$/.test(path) && !/^(?:src|test|tools)\/.*\.ts$|^tools\/run\.mjs$/.test(path))
+    .map((path) => `${path}: no check looks at it; want TypeScript, a .ts file below src/, test/ or tools/`);
+}
+
 /** Folders that exist on the machine of whoever wrote a line, and nowhere else. */
 const MACHINE_PATH = /(?<![\w.$}*-])\/(?:work|root|home\/[a-z]+)\/[\w.]/g;
 
 /** Nothing in the repository may name a folder of one machine. */
 export function checkMachinePaths(root: string, trackedFiles: readonly string[]): Problem[] {
   return trackedFiles
-    .filter((path) => /\.(?:ts|mjs|json|md|sh|go|yaml|yml|toml)$|^\.ci\//.test(path) && existsSync(join(root, path)))
+    .filter((path) => existsSync(join(root, path)))
     .flatMap((path) => {
       const text = readFileSync(join(root, path), "utf8");
       return [...text.matchAll(MACHINE_PATH)].map(

@@ -23,6 +23,12 @@ const UPWARD: readonly { readonly from: string; readonly to: string; readonly wh
   { from: "datastore", to: "api", why: "what is stored is written and read by the codecs of api/" },
 ];
 
+/** Imports downwards that are not: what is decided there must not depend on how it is kept. */
+const FORBIDDEN: readonly { readonly from: string; readonly to: string }[] = [
+  { from: "api", to: "datastore" },
+  { from: "policy", to: "datastore" },
+];
+
 /** `lib` of `src/lib/ip/prefix.ts`; the file name for what lies directly in `src/`. */
 export function topFolder(path: string): string {
   return path.split("/")[1] ?? path;
@@ -59,8 +65,23 @@ export function checkLayers(files: readonly SourceFile[]): Problem[] {
 export function mayImport(from: string, to: string): boolean {
   if (from === to) return true;
   if (UPWARD.some((exception) => exception.from === from && exception.to === to)) return true;
+  if (FORBIDDEN.some((exception) => exception.from === from && exception.to === to)) return false;
   const lower = layerOf(to);
   return lower !== -1 && lower < layerOf(from);
+}
+
+/** What ships imports no package but those that package.json names as its dependencies; `fs` without `node:` is none of them. */
+export function checkPackages(files: readonly SourceFile[], dependencies: readonly string[]): Problem[] {
+  return files
+    .filter(({ path }) => isProduct(path))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter(({ specifier, target }) => target === undefined && !/^(?:node|bun):/.test(specifier))
+        .filter(({ specifier }) => !dependencies.some((name) => specifier === name || specifier.startsWith(`${name}/`)))
+        .map(
+          ({ specifier, line }) => `${path}:${line}: imports "${specifier}"; want a package of "dependencies" in package.json, or "node:…"`,
+        ),
+    );
 }
 
 /** The door stays a door: under 100 lines, roles by `import()` only, and nobody imports it. */

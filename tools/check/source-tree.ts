@@ -2,13 +2,14 @@
 
 import { readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
+import { withoutComments } from "./code-text.ts";
 
 export interface Import {
   /** As written. */
   readonly specifier: string;
   /** Path from the repository's root for a relative import, undefined for a package. */
   readonly target: string | undefined;
-  /** `type`: erased. `static`: loaded with the importer. `dynamic`: loaded when the code gets there. */
+  /** `type`: erased. `static`: loaded with the importer, as by `require()` too. `dynamic`: loaded when the code gets there. */
   readonly kind: "type" | "static" | "dynamic";
   readonly line: number;
 }
@@ -21,21 +22,18 @@ export interface SourceFile {
 }
 
 const STATIC_IMPORT = /^(?:import|export)\s+(type\s)?(?:[^;"']*?\sfrom\s+)?["']([^"']+)["']/gm;
-const DYNAMIC_IMPORT = /\bimport\(\s*["']([^"']+)["']/g;
+const CALLED_IMPORT = /\b(import|require)\(\s*["'`]([^"'`]+)["'`]/g;
 
 /** Makes a {@link SourceFile} of text; tests use it directly. */
 export function toSourceFile(path: string, text: string): SourceFile {
+  const code = withoutComments(text);
   const imports: Import[] = [];
   const add = (specifier: string, kind: Import["kind"], index: number): void => {
     const target = specifier.startsWith(".") ? normalize(join(dirname(path), specifier)) : undefined;
     imports.push({ specifier, target, kind, line: lineAt(text, index) });
   };
-  for (const match of text.matchAll(STATIC_IMPORT)) add(match[2] ?? "", match[1] === undefined ? "static" : "type", match.index);
-  for (const match of text.matchAll(DYNAMIC_IMPORT)) {
-    // `import("x").Y` in a type position follows a colon, an angle bracket or `typeof`
-    const before = text.slice(Math.max(0, match.index - 12), match.index);
-    add(match[1] ?? "", /(typeof |[:<|&] )$/.test(before) ? "type" : "dynamic", match.index);
-  }
+  for (const match of code.matchAll(STATIC_IMPORT)) add(match[2] ?? "", match[1] === undefined ? "static" : "type", match.index);
+  for (const match of code.matchAll(CALLED_IMPORT)) add(match[2] ?? "", match[1] === "require" ? "static" : "dynamic", match.index);
   return { path, text, imports };
 }
 
@@ -57,14 +55,4 @@ export function lineAt(text: string, index: number): number {
 /** Whether a file is part of the product rather than of its tests. */
 export function isProduct(path: string): boolean {
   return path.startsWith("src/") && !path.endsWith(".test.ts");
-}
-
-/**
- * The text with comments and the content of string literals blanked out, line breaks kept, so that a rule about code
- * does not trip over prose. Template literals keep their `${…}` parts.
- */
-export function codeOnly(text: string): string {
-  return text.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/g, (piece) =>
-    piece.startsWith("/") ? piece.replace(/[^\n]/g, " ") : `${piece[0]}${" ".repeat(Math.max(0, piece.length - 2))}${piece[0]}`,
-  );
 }

@@ -273,6 +273,3 @@ export const TEST_PARTS: readonly TestPart[] = [
     timeoutMs: 10 * MINUTE,
   },
 ];
-
-/** Folders whose test files some part runs. */
-export const TEST_FOLDERS: readonly string[] = TEST_PARTS.flatMap(({ folders }) => folders);
