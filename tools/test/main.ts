@@ -9,9 +9,9 @@ import { bold, dim, green, red, say, since, TaskFailure } from "../terminal.ts";
 import { startJanitor } from "./janitor.ts";
 import { clearLeftovers } from "./leftovers.ts";
 import { maySkip } from "./needs.ts";
-import { TEST_PARTS } from "./parts.ts";
 import type { TestPart } from "./parts.ts";
 import { runPart, testFilesOf } from "./run-part.ts";
+import { parseSelection } from "./selection.ts";
 import { describeSkips } from "./skips.ts";
 import { TestSandbox } from "./sandbox.ts";
 
@@ -19,31 +19,6 @@ interface Totals {
   passed: number;
   failed: number;
   skipped: number;
-}
-
-/** What the arguments choose: names of parts, or pieces of the paths of test files. */
-interface Selection {
-  readonly parts: readonly TestPart[];
-  readonly filters: readonly string[];
-  readonly withChecks: boolean;
-}
-
-function parseSelection(args: readonly string[]): Selection {
-  const filters = args.filter((arg) => arg.includes("/"));
-  const names = args.filter((arg) => !arg.includes("/"));
-  const unknown = names.find((name) => name !== "check" && !TEST_PARTS.some((part) => part.name === name));
-  if (unknown !== undefined) {
-    throw new TaskFailure(
-      `no part of the suite is called "${unknown}": want check, ${TEST_PARTS.map(({ name }) => name).join(", ")}, or a path`,
-    );
-  }
-  const all = TEST_PARTS.filter((part) => testFilesOf(part, filters).length > 0);
-  if (all.length === 0) throw new TaskFailure(`no test file's path contains ${filters.map((filter) => `"${filter}"`).join(" or ")}`);
-  return {
-    parts: names.length === 0 ? all : all.filter(({ name }) => names.includes(name)),
-    filters,
-    withChecks: args.length === 0 || names.includes("check"),
-  };
 }
 
 /** The task. With `CI=true` a skipped test that could run on this machine counts as failed. */

@@ -63,7 +63,7 @@ interface FilesOrder {
 }
 
 async function runFiles({ part, files, sandbox, variables, end }: FilesOrder): Promise<PartResult> {
-  const report = join(sandbox.folder, `report-${part.name}.xml`);
+  const [report, errors] = [join(sandbox.folder, `report-${part.name}.xml`), join(sandbox.folder, `errors-${part.name}`)];
   const command = [
     process.execPath,
     "test",
@@ -78,8 +78,9 @@ async function runFiles({ part, files, sandbox, variables, end }: FilesOrder): P
     cwd: repositoryRoot,
     env: { ...sandbox.environment(), ...part.variables, ...variables },
     stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
+    stdout: "ignore",
+    // no pipe, which ends only when all have ended that a test has left with it
+    stderr: Bun.file(errors),
   });
   let timedOut = false;
   const timer = setTimeout(
@@ -89,18 +90,19 @@ async function runFiles({ part, files, sandbox, variables, end }: FilesOrder): P
     },
     Math.max(0, end - performance.now()),
   );
-  const [, errors, status] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+  const status = await child.exited;
   clearTimeout(timer);
 
   const cases = existsSync(report) ? parseJunit(readFileSync(report, "utf8")) : [];
-  rmSync(report, { force: true });
-  if (status !== 0) printFailures(errors);
+  if (status !== 0) printFailures(readFileSync(errors, "utf8"));
+  for (const file of [report, errors]) rmSync(file, { force: true });
   const what = files.length === 1 ? (files[0] ?? "") : `part "${part.name}"`;
   const troubles: string[] = [];
   if (timedOut) troubles.push(`${what} did not end within the ${part.timeoutMs / 1000} s of its part`);
   else if (status !== 0 && !cases.some(({ outcome }) => outcome === "failed"))
     troubles.push(`${what} ended with status ${status} although no test failed: see above`);
-  else if (cases.length === 0) troubles.push(`${what} ran no test`);
+  else if (cases.length === 0) troubles.push(`${what} ended with status ${status}, and without a report: does a test end the process?`);
+  else troubles.push(...files.filter((file) => !cases.some((one) => one.file === file)).map((file) => `${file} ran no test`));
   return { cases, troubles };
 }
 
