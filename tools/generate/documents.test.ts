@@ -1,19 +1,16 @@
-/** Every document for users: its links lead somewhere, and what it says to write is accepted. */
+/** Every document: its links lead somewhere, the files that it names are there, and what it says to write is accepted. */
 
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ALL_KINDS } from "../../src/api/registry.ts";
 import { validateResource } from "../../src/api/validate.ts";
 import { checkSelector } from "../../src/policy/selector/check.ts";
 import { repositoryRoot } from "../repository.ts";
 
-const DOCUMENTS = [
-  ...readdirSync(repositoryRoot).filter((name) => name.endsWith(".md")),
-  ...readdirSync(join(repositoryRoot, "docs"), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".md"))
-    .map((name) => join("docs", name)),
-];
+const DOCUMENTS = ["*.md", "{docs,manifests,src,test,tools}/**/*.md"].flatMap((pattern) => [
+  ...new Bun.Glob(pattern).scanSync(repositoryRoot),
+]);
 
 /** What a heading is reached by, as the usual renderers make it. */
 function anchorsOf(text: string): ReadonlySet<string> {
@@ -30,7 +27,9 @@ function anchorsOf(text: string): ReadonlySet<string> {
 
 test.each(DOCUMENTS)("the links of %s lead somewhere", (path) => {
   const text = readFileSync(join(repositoryRoot, path), "utf8");
-  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link).filter((link) => !/^[a-z]+:/.test(link));
+  const links = [...text.matchAll(/\]\(([^)\s]+)[^)]*\)|^\[[^\]]+\]: (\S+)/gm)]
+    .map(([, inline, below]) => inline ?? below ?? "")
+    .filter((link) => !/^[a-z]+:/.test(link));
   const dead = links.filter((link) => {
     const [file = "", anchor] = link.split("#", 2);
     const target = file === "" ? path : join(dirname(path), file);
@@ -38,6 +37,12 @@ test.each(DOCUMENTS)("the links of %s lead somewhere", (path) => {
     return anchor !== undefined && !anchorsOf(readFileSync(join(repositoryRoot, target), "utf8")).has(anchor);
   });
   expect(dead).toEqual([]);
+});
+
+test.each(DOCUMENTS)("the files that %s names are there", (path) => {
+  const text = readFileSync(join(repositoryRoot, path), "utf8");
+  const named = [...text.matchAll(/`((?:docs|manifests|src|test|tools)\/[\w./-]+)`/g)].map(([, file = ""]) => file);
+  expect(named.filter((file) => !existsSync(join(repositoryRoot, file)))).toEqual([]);
 });
 
 /** Our objects in blocks of code, be they YAML or what a shell command reads. */

@@ -12,6 +12,14 @@ test("every file that a part names is there", async () => {
   expect(missing.flat()).toEqual([]);
 });
 
+test("every part has a command of its own", async () => {
+  const { scripts } = (await Bun.file(`${repositoryRoot}/package.json`).json()) as { readonly scripts: Readonly<Record<string, string>> };
+  const commands = Object.entries(scripts).filter(([name]) => name.startsWith("test:"));
+  expect(Object.fromEntries(commands)).toEqual(
+    Object.fromEntries(TEST_PARTS.map(({ name }) => [`test:${name}`, `exec node tools/run.mjs test ${name}`])),
+  );
+});
+
 test("the newer etcd is asked by all of the datastore's tests that ask an etcd, and by no other", () => {
   const newer = filesOf("newer-etcd");
   const left = filesOf("datastore").filter((file) => !newer.includes(file));
