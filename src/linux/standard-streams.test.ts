@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 /** Runs TypeScript that may use these functions as `streams`, with a pipe for each stream. */
@@ -64,7 +65,7 @@ describe("readStdin()", () => {
 
 /** A pipe that has a reader, which never reads, and no room. */
 function fullPipe(): { readonly writer: number; readonly reader: number } & Disposable {
-  const path = join(mkdtempSync("/tmp/npgt-"), "full");
+  const path = join(mkdtempSync(join(tmpdir(), "npgt-streams-")), "full");
   Bun.spawnSync(["mkfifo", path]);
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   // The flag belongs to this opening alone: the child blocks where it writes too much.
@@ -132,7 +133,7 @@ describe("writeStderr()", () => {
   });
 
   test("is held up once by a pipe that nobody reads, and for a second only", async () => {
-    const path = join(mkdtempSync("/tmp/npgt-"), "unread");
+    const path = join(mkdtempSync(join(tmpdir(), "npgt-streams-")), "unread");
     Bun.spawnSync(["mkfifo", path]);
     const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const writer = openSync(path, constants.O_WRONLY);
