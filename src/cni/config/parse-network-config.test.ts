@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { configOf, failureOf, faultOf, parseKeys } from "../../../test/support/calls/network-config.ts";
+import { configOf, refusalOf, faultOf, parseKeys } from "../../../test/support/calls/network-config.ts";
 import { testSeed } from "../../../test/support/seed.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { SUPPORTED_VERSIONS } from "../protocol/versions.ts";
@@ -28,16 +28,16 @@ describe("order of errors", () => {
     ['{"cniVersion": "1.0.0", "name": "x", "mtu": "x"}', "STATUS", 1],
     ['{"name": "x", "mtu": "x"}', "STATUS", 1],
     ['{"cniVersion": "1.1.0", "name": "x", "mtu": "x"}', "CHECK", 7],
-  ])("%p with %s is code %p", (text, command, code) => expect(failureOf(text, command).code).toBe(code));
+  ])("%p with %s is code %p", (text, command, code) => expect(refusalOf(text, command).code).toBe(code));
 
   test("an unsupported version is told with the supported ones", () => {
-    const { message, details } = failureOf('{"cniVersion": "9.9.9", "name": "x"}');
+    const { message, details } = refusalOf('{"cniVersion": "9.9.9", "name": "x"}');
     expect(message).toBe('read "cniVersion": got "9.9.9", want one that is supported');
     expect(details).toBe('configured: "9.9.9"; supported: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0');
   });
 
   test("a verb that the version does not have is told with the version that has it", () => {
-    expect(failureOf('{"cniVersion": "0.3.1", "name": "x"}', "CHECK").message).toBe("call CHECK in CNI 0.3.1: want 0.4.0 or later");
+    expect(refusalOf('{"cniVersion": "0.3.1", "name": "x"}', "CHECK").message).toBe("call CHECK in CNI 0.3.1: want 0.4.0 or later");
   });
 
   test("a missing or empty cniVersion is 0.1.0, and every version of ours is accepted", () => {
@@ -184,16 +184,16 @@ describe("misspelt keys", () => {
 
   test("a key that an object inherits is no key of the config", () => {
     expect(configOf({ toString: "x", constructor: 5 }).name).toBe("pods");
-    expect(failureOf('{"__proto__": {"name": "x"}}').code).toBe(7);
+    expect(refusalOf('{"__proto__": {"name": "x"}}').code).toBe(7);
   });
 });
 
 describe("hostile input", () => {
   test("ten megabytes, deep nesting and a hundred thousand keys end soon and clearly", () => {
-    expect(failureOf(`{"name":"${"x".repeat(10_000_000)}"}`).message).toBe(
+    expect(refusalOf(`{"name":"${"x".repeat(10_000_000)}"}`).message).toBe(
       "read network config: got 10000011 characters, want at most 1048576",
     );
-    expect(failureOf(`{"name":${"[".repeat(100_000)}`).message).toBe("read network config: got more than 64 levels of nesting");
+    expect(refusalOf(`{"name":${"[".repeat(100_000)}`).message).toBe("read network config: got more than 64 levels of nesting");
     const start = performance.now();
     const many = Object.fromEntries(Array.from({ length: 40_000 }, (_, i) => [`mt${i}`, i]));
     expect(parseKeys(many).warnings.length).toBeLessThan(51);
@@ -201,7 +201,7 @@ describe("hostile input", () => {
   });
 
   test("a broken document does not show what is in it", () => {
-    expect(failureOf('{"etcd_password": s3cret}').message).toBe("read network config: line 1, column 19: want a value");
+    expect(refusalOf('{"etcd_password": s3cret}').message).toBe("read network config: line 1, column 19: want a value");
   });
 
   test("whatever stands under the keys, the outcome is a config or an error that names what is wrong", () => {

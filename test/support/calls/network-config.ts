@@ -15,7 +15,7 @@ export function configOf(keys: object, command = "ADD"): NetworkConfig {
 }
 
 /** How a text is refused; fails the test when it is not. */
-export function failureOf(text: string, command = "ADD"): NetplugError {
+export function refusalOf(text: string, command = "ADD"): NetplugError {
   try {
     parseNetworkConfig(text, command);
   } catch (thrown) {
@@ -27,6 +27,6 @@ export function failureOf(text: string, command = "ADD"): NetplugError {
 
 /** Code and message with which keys are refused. */
 export function faultOf(keys: object, command = "ADD"): string {
-  const { code, message } = failureOf(JSON.stringify({ ...BASE, ...keys }), command);
+  const { code, message } = refusalOf(JSON.stringify({ ...BASE, ...keys }), command);
   return `${code}: ${message}`;
 }

@@ -108,6 +108,9 @@ export class NetworkPlace {
   }
 }
 
+/** The namespace that the test itself runs in: it plays the node. */
+export const nodePlace: NetworkPlace = new NetworkPlace();
+
 const newName = (): string => `${NETNS_PREFIX}${made++}`;
 const toAdd = (netns: string): readonly string[] => ["ip", "netns", "add", netns];
 const toDelete = (netns: string): readonly string[] => ["ip", "netns", "del", netns];
@@ -123,19 +126,19 @@ export class TestNetns extends NetworkPlace implements Disposable, AsyncDisposab
     const netns = existing ?? newName();
     super(netns);
     this.path = `${NETNS_FOLDER}/${netns}`;
-    if (existing === undefined) new NetworkPlace().must(toAdd(netns));
+    if (existing === undefined) nodePlace.must(toAdd(netns));
   }
 
   /** Makes one, and tests that run beside this one go on meanwhile. */
   static async create(): Promise<TestNetns> {
     const netns = newName();
-    await new NetworkPlace().mustAsync(toAdd(netns));
+    await nodePlace.mustAsync(toAdd(netns));
     return new TestNetns(netns);
   }
 
   /** Deletes it now, as a runtime that lost its sandbox does. @throws Error when it is still there */
   delete(): void {
-    this.#requireGone(new NetworkPlace().run(toDelete(this.netns)));
+    this.#requireGone(nodePlace.run(toDelete(this.netns)));
   }
 
   [Symbol.dispose](): void {
@@ -143,13 +146,10 @@ export class TestNetns extends NetworkPlace implements Disposable, AsyncDisposab
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#requireGone(await new NetworkPlace().runAsync(toDelete(this.netns)));
+    this.#requireGone(await nodePlace.runAsync(toDelete(this.netns)));
   }
 
   #requireGone({ stderr }: CommandResult): void {
     if (existsSync(this.path)) throw new Error(`${toDelete(this.netns).join(" ")}: ${stderr}`);
   }
 }
-
-/** The namespace that the test itself runs in: it plays the node. */
-export const nodePlace: NetworkPlace = new NetworkPlace();

@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { distFolder } from "../programs/cni.ts";
-import { NetworkPlace } from "./netns.ts";
+import { nodePlace } from "./netns.ts";
 
 /** A mount namespace of its own, in which network namespaces that are made later are seen; disposing it unmounts all. */
 export class NodeMounts implements AsyncDisposable {
@@ -23,7 +23,7 @@ export class NodeMounts implements AsyncDisposable {
 
   /** Runs a shell's script in there. @throws Error with what it said */
   run(script: string): void {
-    new NetworkPlace().must([...this.#enter(), "sh", "-ec", script]);
+    nodePlace.must([...this.#enter(), "sh", "-ec", script]);
   }
 
   /** Puts an empty disk of its own onto a folder. */
