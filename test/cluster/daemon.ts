@@ -21,12 +21,11 @@ export interface DaemonOptions {
   readonly place?: readonly string[] | (() => readonly string[]);
   /** @default none besides `PATH` */
   readonly env?: Readonly<Record<string, string>>;
-  /** @default 150 s */
-  readonly startLimitMs?: number;
 }
 
 const POLL_MS = 25;
 const LOOK_LIMIT_MS = 5_000;
+const START_LIMIT_MS = 150_000;
 
 /** Can be stopped, paused and started again, for tests of what others do meanwhile. */
 export class Daemon {
@@ -75,9 +74,8 @@ export class Daemon {
 
   /** Waits until it is ready. @throws Error with its last words when it ends before, or takes too long */
   async untilReady(): Promise<void> {
-    const { startLimitMs = 150_000 } = this.#options;
     let reason = "";
-    for (const end = performance.now() + startLimitMs; performance.now() < end; await Bun.sleep(POLL_MS)) {
+    for (const end = performance.now() + START_LIMIT_MS; performance.now() < end; await Bun.sleep(POLL_MS)) {
       if (this.#running === undefined || this.#running.exitCode !== null || this.#running.signalCode !== null)
         throw new Error(`start ${this.name}: it ended; its last words:\n${this.log()}`);
       try {
@@ -87,7 +85,7 @@ export class Daemon {
         reason = String(thrown);
       }
     }
-    throw new Error(`start ${this.name}: ${reason} after ${startLimitMs} ms; its last words:\n${this.log()}`);
+    throw new Error(`start ${this.name}: ${reason} after ${START_LIMIT_MS} ms; its last words:\n${this.log()}`);
   }
 
   /** Ends it: at once as a power cut does, or with `SIGTERM` as it ends itself. */

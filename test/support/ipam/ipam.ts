@@ -37,9 +37,9 @@ export interface IpamWorld {
 export const NETWORK = "pods";
 
 /** An initialised datastore without pools. */
-export async function createIpamWorld(datastore: Datastore = new MemoryDatastore(), seed = 1): Promise<IpamWorld> {
+export async function createIpamWorld(datastore: Datastore = new MemoryDatastore()): Promise<IpamWorld> {
   const clock = fakeClock();
-  const random = seededRandom(seed);
+  const random = seededRandom(1);
   const world: IpamWorld = {
     clock,
     datastore,

@@ -151,9 +151,9 @@ export class TestNode implements AsyncDisposable {
     return await this.datastore.snapshot();
   }
 
-  /** Name of the host side of an attachment whose call named no pod. */
-  hostSide(containerID: string, ifname = "eth0"): string {
-    return hostInterfaceName(this.datastore.podOf(containerID) ?? { containerID }, ifname);
+  /** Name of the host side of an `eth0` whose call named no pod. */
+  hostSide(containerID: string): string {
+    return hostInterfaceName(this.datastore.podOf(containerID) ?? { containerID });
   }
 
   /** The workload endpoints that are recorded. */

@@ -21,8 +21,6 @@ export interface EtcdHost {
 }
 
 export interface EtcdServerOptions {
-  /** @default `ETCD_BINARY` of the environment, else `etcd` */
-  readonly binary?: string;
   readonly tls?: EtcdTls;
   /** For tests that start many: nothing waits for the disk, passwords are cheap to check, and a lone server elects itself in 0.1 s. */
   readonly quick?: boolean;
@@ -99,7 +97,7 @@ function createMember(options: EtcdServerOptions, place: Place, cluster: string)
   const heartbeatMs = options.heartbeatMs ?? (options.quick === true ? 10 : 100);
   const command = [
     ...host.prefix,
-    options.binary ?? process.env["ETCD_BINARY"] ?? "etcd",
+    process.env["ETCD_BINARY"] ?? "etcd",
     `--name=${name}`,
     `--data-dir=${join(folder, "data")}`,
     `--listen-client-urls=${endpoint}`,
@@ -148,8 +146,7 @@ function createMember(options: EtcdServerOptions, place: Place, cluster: string)
 
 /** Runs the distribution's `etcdctl` with the v3 API. */
 export async function runEtcdctl(args: readonly string[], stdin = ""): Promise<string> {
-  const command = [process.env["ETCDCTL_BINARY"] ?? "etcdctl", ...args];
-  return await mustRunProgram(command, { stdin, env: { PATH: process.env["PATH"], ETCDCTL_API: "3" } });
+  return await mustRunProgram(["etcdctl", ...args], { stdin, env: { PATH: process.env["PATH"], ETCDCTL_API: "3" } });
 }
 
 /** Below those that the kernel gives to clients, so that no connection takes one between two starts of a server. */
