@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { configOf, refusalOf, faultOf, parseKeys } from "../../../test/support/calls/network-config.ts";
+import { configOf, faultOf, parseKeys, refusalOf } from "../../../test/support/calls/network-config.ts";
 import { testSeed } from "../../../test/support/seed.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { SUPPORTED_VERSIONS } from "../protocol/versions.ts";
