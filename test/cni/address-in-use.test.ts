@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import type { CniJson } from "../support/programs/cni.ts";
 import { share } from "../support/share.ts";
 import type { Json } from "../support/programs/cni-call.ts";
 import { TestNode } from "../support/node/test-node.ts";
@@ -194,6 +195,52 @@ test.each([
   pods.defer(() => node.del(call));
   expect(json).toMatchObject({ code: 109, msg: expect.stringContaining(`it is the node's own, of interface`) });
 });
+
+/** A network that the node is in by a bridge, and two pods' addresses: the first is the gateway of a route, until the test ends. */
+async function poolWithGateway(
+  family: string,
+  base: string,
+  blockSize: number,
+): Promise<{ readonly gateway: string; readonly config: Json }> {
+  const link = "npgtestlan";
+  const [gateway, own] = [`${base}2`, `${base}5`];
+  nodePlace.must(["ip", "link", "add", link, "type", "bridge"]);
+  pods.defer(() => void nodePlace.must(["ip", "link", "del", link]));
+  nodePlace.must(["ip", "link", "set", link, "up"]);
+  nodePlace.must(["ip", "address", "add", `${own}/${blockSize - 2}`, "dev", link, ...(family === "IPv6" ? ["nodad"] : [])]);
+  nodePlace.must(["ip", "route", "add", family === "IPv4" ? "198.51.100.0/24" : "2001:db8:51::/48", "via", gateway, "dev", link]);
+  const pool = `own-lan-${blockSize}`;
+  const known = await node.ctl(["get", "ippools", "-o", "name"]);
+  if (!known.includes(pool)) await node.createPool(pool, { cidr: `${gateway}/${blockSize}`, blockSize });
+  const ipam = { assign_ipv4: `${family === "IPv4"}`, assign_ipv6: `${family === "IPv6"}`, ipv4_pools: [pool], ipv6_pools: [pool] };
+  return { config: node.config({ ipam }), gateway };
+}
+
+const LANS = ["netplug", "netplug-ipam"].flatMap((plugin) => [
+  [plugin, "IPv4", "10.72.0.", 31, "198.51.100.0/24"] as const,
+  [plugin, "IPv6", "fd72::", 127, "2001:db8:51::/48"] as const,
+]);
+
+test.each(LANS)(
+  "%s gives no %s address that is a gateway of the node's, unless it is asked for",
+  async (plugin, family, base, blockSize, to) => {
+    const { config, gateway } = await poolWithGateway(family, base, blockSize);
+    const add = async (args = ""): Promise<CniJson | undefined> => {
+      const call = { containerID: node.newContainerID(), plugin, config, args };
+      pods.defer(() => node.del(call));
+      return (await node.call("ADD", { ...call, netns: pods.use(new TestNetns()).path })).json;
+    };
+    expect((await add())?.ips?.[0]?.address.replace(/\/\d+$/, "")).toBe(`${base}3`);
+    const last = await add();
+    expect(last).toMatchObject({
+      code: 109,
+      msg: expect.stringContaining(
+        `it is the gateway of the node's route to "${to}", so no pod is given it; reserve it by an IPReservation`,
+      ),
+    });
+    expect((await add(`IP=${gateway}`))?.ips?.[0]?.address.replace(/\/\d+$/, "")).toBe(gateway);
+  },
+);
 
 test("of many pods at once each gets another one, whoever serves it", async () => {
   await node.createPool("crowded", { cidr: "10.68.0.0/26", blockSize: 26 });

@@ -36,7 +36,7 @@ function onPod(node: NamespacedNode, pod: Place, play: (work: LinkWork) => void,
     using sockets = openLinkSockets(linuxKernel, netns, first);
     const deadline = startDeadline(systemClock, 10_000);
     const call = { ledger: startLedger(systemClock, 0), deadline, log: silentLog, datastore: { traits }, host: { clock: systemClock } };
-    play(new LinkWork({ call, hold: { requireHeld }, sockets, isReplacing, undo: { push: () => {} } }));
+    play(new LinkWork({ call, hold: { requireHeld }, sockets, mayBeGateway: false, isReplacing, undo: { push: () => {} } }));
   });
 }
 
@@ -110,7 +110,7 @@ describe("LinkWork", () => {
     const pod = node.addPlace("a");
     node.ip(node.host, "route add 10.65.0.7/32 dev lo");
     onPod(node, pod, (work) => {
-      expect(() => work.besideWrites().whileRecording?.({ link: first, isNew: true })).toThrow('interface "lo" has a route to it');
+      expect(() => work.besideWrites().whileRecording?.({ link: first, isNew: true })).toThrow('add route "10.65.0.7/32": EEXIST');
       node.ip(node.host, "route del 10.65.0.7/32 dev lo");
       work.besideWrites().whileRecording?.({ link: first, isNew: true });
     });

@@ -65,7 +65,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
     const timed: UndoStack = { push: ({ what, undo }) => stack.push({ what, undo: (signal) => ledger.time("undo", () => undo(signal)) }) };
     answer(
       await carryOut(begun, inOrder(timed)).catch(async (fault: unknown) => {
-        throw (await import("./address-in-use/refusal.ts")).ofAdd(request, fault);
+        throw (await import("./address-in-use/refusal.ts")).ofAdd(request, sockets.host, fault);
       }),
     );
   });
@@ -89,7 +89,9 @@ interface Begun {
 async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const { call, hold, sockets, existing, facts, request } = begun;
   const ownLink = existing?.isOurs === true ? existing.pod : undefined;
-  const linkWork = new LinkWork({ call, hold, sockets, isReplacing: existing !== undefined, undo });
+  // Who asks for an address may want to route by that pod. For one of a delegate there is no other.
+  const mayBeGateway = !("ipam" in request) || request.ipam.namedBy?.addresses !== undefined;
+  const linkWork = new LinkWork({ call, hold, sockets, mayBeGateway, isReplacing: existing !== undefined, undo });
   const delegated = await askDelegateIfAny(begun, undo, ownLink !== undefined);
   const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
   const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);

@@ -20,6 +20,8 @@ interface Attaching {
   };
   readonly hold: Pick<Hold, "requireHeld">;
   readonly sockets: LinkSockets;
+  /** As {@link programLink} has it. */
+  readonly mayBeGateway: boolean;
   /** Whether an interface already has the attachment's names: it is replaced only after the datastore's last write. */
   readonly isReplacing: boolean;
   readonly undo: UndoStack;
@@ -69,9 +71,9 @@ export class LinkWork {
   }
 
   #program(link: PodLink, pair: CreatedLink): AwaitUsable {
-    const { call, sockets, hold } = this.#attaching;
+    const { call, sockets, hold, mayBeGateway } = this.#attaching;
     const { host, deadline, log, ledger } = call;
-    const unusable = whileHeld(hold, () => ledger.time("kernel", () => programLink(sockets, link, pair)));
+    const unusable = whileHeld(hold, () => ledger.time("kernel", () => programLink(sockets, link, pair, mayBeGateway)));
     if (unusable.length === 0) return undefined;
     return async () => {
       const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };

@@ -2,20 +2,18 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-import { equalPrefixes, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import type { UndoStack } from "../../lib/undo-stack.ts";
 import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
-import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { createVeth, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac, toLink } from "../../linux/netlink/link.ts";
 import type { NetlinkMessage } from "../../linux/netlink/codec.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
-import { getRoute, listRoutes, toRoute } from "../../linux/netlink/route.ts";
+import { getRoute, toRoute } from "../../linux/netlink/route.ts";
 import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 import { execute } from "../../linux/netlink/socket.ts";
 import { gatewayRoutesOf, HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 import { findExisting } from "./find.ts";
-import { inUse, USE_ADDRESS } from "./in-use.ts";
+import { isGateway, refuseAddress } from "./node-address.ts";
 import { gatewayRoute, hostRequests, hostSettings, podRequests, podSettings } from "./requests.ts";
 import { deleteIfThere, removePair } from "./remove.ts";
 import type { LinkSockets } from "./sockets.ts";
@@ -49,13 +47,14 @@ export function createLink(sockets: LinkSockets, link: PodLink, undo: UndoStack,
 /**
  * Gives both sides their addresses and routes, and brings them up. Synchronous.
  *
+ * @param mayBeGateway whether the node may have routes by its addresses
  * @returns what is not usable yet, for `whenUsable()`
- * @throws {KernelError}
+ * @throws {KernelError} also for an address that the node has itself: traffic to it never takes our route
  */
-export function programLink(sockets: LinkSockets, link: PodLink, created: CreatedLink): readonly string[] {
-  programHost(sockets.host, link, created);
+export function programLink(sockets: LinkSockets, link: PodLink, created: CreatedLink, mayBeGateway: boolean): readonly string[] {
+  programHost(sockets.host, link, created, mayBeGateway);
   const unusable = programPod(sockets.pod, link, created.peer);
-  return [...unusable, ...verifyHost(sockets, link, created)];
+  return [...unusable, ...verifyHost(sockets.host, link, created)];
 }
 
 /** Creates without looking first, since the names are nearly always free. */
@@ -88,9 +87,16 @@ function createPair({ host, netns }: LinkSockets, link: PodLink): CreatedLink {
   return { ...created, peer: created.peer };
 }
 
-function programHost(host: RouteSocket, link: PodLink, created: Link): void {
-  for (const { error } of host.transact(hostRequests(link, created.index))) {
-    if (error !== undefined) throw error.errno === EEXIST ? withOwner(host, created.index, error) : error;
+/** Looks first how the node reaches the addresses without this link. */
+function programHost(host: RouteSocket, link: PodLink, { index }: Link, mayBeGateway: boolean): void {
+  const { addresses } = link;
+  const outcomes = host.transact([...addresses.map((address) => getRoute(address)), ...hostRequests(link, index)]);
+  for (const { error } of outcomes.slice(addresses.length)) if (error !== undefined) throw error;
+  for (const [i, address] of addresses.entries()) {
+    const reply = outcomes[i]?.replies[0];
+    const route = reply && toRoute(reply);
+    if (route === undefined) continue;
+    if (route.isLocal || (!mayBeGateway && isGateway(host, address, route))) throw refuseAddress(address);
   }
 }
 
@@ -117,17 +123,10 @@ function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): readonly s
  * Sets the host side's MAC again if systemd's `MACAddressPolicy` has changed it: pods have the constant one as permanent neighbour.
  *
  * @returns what is not usable yet
- * @throws {KernelError} also for an address that the node has itself: traffic to it never takes our route
  */
-function verifyHost({ kernel, netns, host }: LinkSockets, link: PodLink, { index }: Link): readonly string[] {
+function verifyHost(host: RouteSocket, link: PodLink, { index }: Link): readonly string[] {
   const end = hostEnd(link, index);
-  const looks = looksAt(end);
-  const outcomes = host.transact([...looks, ...link.addresses.map((address) => getRoute(address))]);
-  for (const { replies } of outcomes.slice(looks.length)) {
-    const route = replies[0] && toRoute(replies[0]);
-    // With both sides in one namespace it is the pod's side that has it.
-    if (route?.isLocal === true && !kernel.isHostNetns(netns)) throw inUse(host, route, USE_ADDRESS);
-  }
+  const outcomes = host.transact(looksAt(end));
   const unusable = unusableOf(end, outcomes);
   if (macOf(outcomes[0]?.replies) === HOST_MAC) return unusable;
   execute(host, [setLinkMac(index, link.hostName, HOST_MAC)]);
@@ -139,15 +138,4 @@ function verifyHost({ kernel, netns, host }: LinkSockets, link: PodLink, { index
 
 function macOf([reply]: readonly NetlinkMessage[] = []): string | undefined {
   return reply === undefined ? undefined : toLink(reply).mac;
-}
-
-/** Says which interface has the route that is in the way. */
-function withOwner(host: RouteSocket, own: Ifindex, error: KernelError): KernelError {
-  const destination = tryParsePrefix(error.object);
-  if (destination === undefined) return error;
-  const routes = host.dump(listRoutes(destination.family)).map(toRoute);
-  const inTheWay = routes.find(
-    (route) => route?.table === RT_TABLE_MAIN && equalPrefixes(route.destination, destination) && route.index !== own,
-  );
-  return inTheWay === undefined ? error : inUse(host, inTheWay, error.operation);
 }

@@ -49,7 +49,7 @@ export function addLink(node: NamespacedNode, pod: Place, link: PodLink, kernel:
     try {
       using sockets = openLinkSockets(kernel, netns, link);
       findExisting(sockets);
-      programLink(sockets, link, createLink(sockets, link, { push: (step) => void steps.push(step) }, mayReplace));
+      programLink(sockets, link, createLink(sockets, link, { push: (step) => void steps.push(step) }, mayReplace), false);
     } catch (thrown) {
       for (const step of steps.toReversed()) void step.undo(new AbortController().signal);
       throw thrown;

@@ -7,7 +7,9 @@ import { WIDTH } from "../../../lib/ip/address.ts";
 import { tryParsePrefix } from "../../../lib/ip/prefix.ts";
 import { EEXIST } from "../../../linux/errno.ts";
 import { KernelError } from "../../../linux/kernel-error.ts";
-import { USE_ADDRESS } from "../../link/in-use.ts";
+import type { RouteSocket } from "../../../linux/netlink/route-socket.ts";
+import { withUser } from "../../link/in-use.ts";
+import { USE_ADDRESS } from "../../link/node-address.ts";
 
 /** Whether an ADD failed because there is a route to its address, or the node has it itself. Of one that left something behind, the undo failed, too. */
 export function isRouteInTheWay(fault: unknown): fault is KernelError {
@@ -17,9 +19,10 @@ export function isRouteInTheWay(fault: unknown): fault is KernelError {
   return destination?.length === WIDTH[destination?.family ?? 4];
 }
 
-/** The failure of an ADD of `netplug`. @see withAsker */
-export function ofAdd(request: AddRequest, fault: unknown): unknown {
-  return withAsker(fault, "ipam" in request ? request.ipam.namedBy?.addresses : request.namedBy);
+/** The failure of an ADD of `netplug`: of an address in use it says who uses it. @see withAsker */
+export function ofAdd(request: AddRequest, host: RouteSocket, fault: unknown): unknown {
+  const asker = "ipam" in request ? request.ipam.namedBy?.addresses : request.namedBy;
+  return isRouteInTheWay(fault) ? withAsker(withUser(host, fault), asker) : fault;
 }
 
 /**

@@ -1,13 +1,13 @@
 /**
  * Runs an ADD again after the node turned out to have a route to the address that it was given, when its work is undone. Somebody here uses that
  * address, although the datastore has it free: it was restored from a backup, say. Otherwise a node whose only free address is such a one
- * would give it to each ADD, and no pod could start. This time addresses to which the node has routes are not given.
+ * would give it to each ADD, and no pod could start. This time addresses to which the node has routes, and its gateways, are not given.
  */
 
 import { NetplugError } from "../../../lib/errors.ts";
-import { toPrefixText } from "../../../lib/ip/prefix.ts";
+import { toHostPrefix, toPrefixText } from "../../../lib/ip/prefix.ts";
 import type { KernelError } from "../../../linux/kernel-error.ts";
-import { listRoutes, toRoute } from "../../../linux/netlink/route.ts";
+import { listRoutes, toRoutes } from "../../../linux/netlink/route.ts";
 import { hasNodeFile } from "../../attachment-state/node-files.ts";
 import type { Call } from "../../call.ts";
 import type { Kernel } from "../../link/kernel.ts";
@@ -31,11 +31,12 @@ export async function retryElsewhere(call: Call, { fault, run }: FailedRun<Kerne
   }
 }
 
-/** `10.65.0.7/32`, of all to which the host has a route of their own, and of its own. */
+/** `10.65.0.7/32`, of all to which the host has a route of their own, of its own, and of its gateways. */
 function routedAddresses(kernel: Kernel): readonly string[] {
   using host = kernel.openRouteSocket();
-  const routes = [...host.dump(listRoutes(4)), ...host.dump(listRoutes(6))].map(toRoute);
-  return routes.flatMap((route) => {
-    return route !== undefined && isOfUser(route) ? [toPrefixText(route.destination)] : [];
-  });
+  const routes = [...host.dump(listRoutes(4)), ...host.dump(listRoutes(6))].flatMap(toRoutes);
+  return routes.flatMap((route) => [
+    ...(isOfUser(route) ? [toPrefixText(route.destination)] : []),
+    ...(route.gateway === undefined ? [] : [toPrefixText(toHostPrefix(route.gateway))]),
+  ]);
 }

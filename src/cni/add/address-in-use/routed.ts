@@ -1,12 +1,13 @@
-/** Whether the node has a route to an address alone: then somebody here uses it, or the node has the address itself. */
+/** Whether the node has a route to an address alone, or by it: then somebody uses it, or the node has the address itself. */
 
 import { type Address, WIDTH } from "../../../lib/ip/address.ts";
 import type { KernelError } from "../../../linux/kernel-error.ts";
 import { RT_TABLE_MAIN } from "../../../linux/netlink/constants.ts";
 import { getRoute, type Route, toRoute } from "../../../linux/netlink/route.ts";
 import type { Netns } from "../../../linux/netns.ts";
-import { inUse, USE_ADDRESS } from "../../link/in-use.ts";
+import { withUser } from "../../link/in-use.ts";
 import type { Kernel } from "../../link/kernel.ts";
+import { isGateway, refuseAddress } from "../../link/node-address.ts";
 import { withAsker } from "./refusal.ts";
 
 /** Of one address, for all traffic: a route of another table is for some. */
@@ -23,7 +24,7 @@ export interface Destination {
 }
 
 /**
- * Refuses addresses to which there is a route; of those that somebody asks for only the node's own. Where the kernel cannot tell, an address
+ * Refuses addresses to which there is a route, or by which; of those that somebody asks for only the node's own. Where the kernel cannot tell, an address
  * counts as free.
  *
  * @throws NetplugError kernelRefused
@@ -43,8 +44,8 @@ function findUse(kernel: Kernel, address: Address): { readonly refusal: KernelEr
     using host = kernel.openRouteSocket();
     const reply = host.transact([getRoute(address)])[0]?.replies[0];
     const route = reply === undefined ? undefined : toRoute(reply);
-    if (route?.index === undefined || !isOfUser(route)) return undefined;
-    return { refusal: inUse(host, route, USE_ADDRESS), isOwn: route.isLocal };
+    if (route?.index === undefined || !(isOfUser(route) || isGateway(host, address, route))) return undefined;
+    return { refusal: withUser(host, refuseAddress(address)), isOwn: route.isLocal };
   } catch {
     return undefined;
   }
