@@ -52,7 +52,7 @@ describe("ipam check", () => {
     const ip = await give("c1", "n1", { owner: OWNER });
     await world.create(endpoint(ip));
     const { status, stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
-    const report = { problems: [], warnings: [], pools: 1, blocks: 1, allocations: 1, endpoints: 1, unread: [] };
+    const report = { problems: [], warnings: [], pools: 1, blocks: 1, allocations: 1, endpoints: 1, unread: [], silentLeaks: 0 };
     expect([status, JSON.parse(stdout)]).toEqual([0, report]);
   });
 

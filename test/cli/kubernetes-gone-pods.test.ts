@@ -99,6 +99,9 @@ test.each([undefined, "n2-k8s-web--0-eth0"])(
     };
     const silence = "; its node has not reported since 2026-01-02T03:04:05Z, so its container may run on";
     expect(await readIpamProblems(world)).toContainEqual(expect.stringContaining(silence));
+    expect((await world.ctl(["ipam", "check"])).stderr).toBe(
+      "next: wait for the nodes that do not report, or delete each that is gone for good: kubectl delete node NODE\n",
+    );
     expect(await release()).toMatchObject({
       status: 1,
       stdout: "released 0 of 1 leaked address\n",
@@ -111,6 +114,7 @@ test.each([undefined, "n2-k8s-web--0-eth0"])(
     expect(await world.api.kubectl(["get", "node", "n2", "-o", "jsonpath={.metadata.labels.rack} {.metadata.annotations}"])).toBe("7 ");
     await (endpoint === undefined ? reportNode("True") : world.api.kubectl(["delete", "node", "n2"]));
     expect(await readIpamProblems(world)).not.toContainEqual(expect.stringContaining("reported since"));
+    expect((await world.ctl(["ipam", "check"])).stderr).toContain("ipam release --from-report=-\n");
     expect(await release()).toMatchObject({ stdout: expect.stringContaining("released 1 of 1 leaked address\n") });
     await world.api.kubectl(["delete", "node", "n2", "--ignore-not-found"]);
   },

@@ -147,6 +147,7 @@ describe("checkConsistency()", () => {
       allocations: 3,
       endpoints: 1,
       unread: [],
+      silentLeaks: 0,
     });
   });
 

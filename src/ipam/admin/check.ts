@@ -22,6 +22,8 @@ export interface CheckReport {
   readonly endpoints: number;
   /** Resources that could not be read: what depends on them was not checked. */
   readonly unread: readonly UnreadResource[];
+  /** How many of the leaked addresses are of nodes that do not report: those are not released. */
+  readonly silentLeaks: number;
 }
 
 /**
@@ -42,24 +44,26 @@ export async function checkConsistency(
   readServices?: () => Promise<readonly ServiceCidr[]>,
 ): Promise<CheckReport> {
   const { found, isReported, summary } = await lookFirst(datastore, readServices);
-  if (found.size === 0) return { problems: [], ...summary };
+  if (found.size === 0) return { problems: [], ...summary, silentLeaks: 0 };
   if (isReported) await clock.sleep(KUBELET_MS);
   // Frees what the first look has read: the second one reads as much again.
   Bun.gc(true);
   const inventory = await takeInventory(datastore);
   const known = new Set(summary.unread.map(({ object }) => object));
   const order = Object.keys(PROBLEM_CLASSES);
+  const problems = [...problemsIn(inventory)]
+    .filter((problem) => found.has(keyOf(problem)))
+    .sort((a, b) => order.indexOf(a.class) - order.indexOf(b.class));
   return {
-    problems: [...problemsIn(inventory)]
-      .filter((problem) => found.has(keyOf(problem)))
-      .sort((a, b) => order.indexOf(a.class) - order.indexOf(b.class)),
+    problems,
+    silentLeaks: problems.filter((problem) => isSilentLeak(problem, inventory)).length,
     ...summarise(inventory),
     warnings: summary.warnings,
     unread: [...summary.unread, ...inventory.unread.filter(({ object }) => !known.has(object))],
   };
 }
 
-type Summary = Omit<CheckReport, "problems">;
+type Summary = Omit<CheckReport, "problems" | "silentLeaks">;
 
 /** What a first look leaves for a second one: no inventory and no texts, for those of a million leaked addresses are large. */
 interface FirstLook {
@@ -101,6 +105,11 @@ function countBlocks({ blocks, damagedBlocks }: Inventory): number {
 function* problemsIn(inventory: Inventory): Generator<Inconsistency> {
   yield* blockProblems(inventory);
   yield* endpointProblems(inventory);
+}
+
+function isSilentLeak({ class: problemClass, object }: Inconsistency, { allocations, silentNodes }: Inventory): boolean {
+  const node = allocations.get(object)?.owner.node;
+  return problemClass === "leaked-address" && node !== undefined && silentNodes.has(node);
 }
 
 function keyOf({ class: problemClass, object }: Inconsistency): string {

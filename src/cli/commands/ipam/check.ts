@@ -26,7 +26,7 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   const report = await withDatastore(cli, (datastore, openKube) =>
     checkConsistency(datastore, cli.io.clock, async () => (openKube === undefined ? [] : await readServices(cli, openKube))),
   );
-  const { problems, warnings, unread } = report;
+  const { problems, warnings, unread, silentLeaks } = report;
   const status = problems.length + unread.length === 0 ? EXIT.done : EXIT.failed;
   const gap = unread.length === 0 ? undefined : `the check is not complete: ${count(unread.length, "object")} could not be read`;
   for (const { detail } of unread) note(cli, `${detail}; what depends on it is not checked`);
@@ -45,12 +45,15 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   for (const warning of warnings) say(cli, toWarningText(warning));
   say(cli, `found ${count(problems.length, "problem")}${warnings.length === 0 ? "" : `, ${count(warnings.length, "warning")}`}`);
   if (gap !== undefined) say(cli, gap);
-  const has = (wanted: ProblemClass): boolean => problems.some((problem) => problem.class === wanted);
+  const countOf = (wanted: ProblemClass): number => problems.filter((problem) => problem.class === wanted).length;
+  const has = (wanted: ProblemClass): boolean => countOf(wanted) > 0;
   if (has("outside-pool")) note(cli, "next: create the pool of the addresses in no pool again, or recreate the workloads that have them");
   // Not released: each such pod has its address until its DEL.
   if (has("unrecorded-in-use")) note(cli, "next: recreate each pod whose address is not recorded: kubectl delete pod -n NAMESPACE NAME");
   // A node whose kubelet is down runs on containers whose pods are gone.
-  if (has("leaked-address")) note(cli, `next: if their containers are gone for good: ${toRelease(cli)}`);
+  if (countOf("leaked-address") > silentLeaks) note(cli, `next: if their containers are gone for good: ${toRelease(cli)}`);
+  else if (silentLeaks > 0)
+    note(cli, "next: wait for the nodes that do not report, or delete each that is gone for good: kubectl delete node NODE");
   else if (has("unallocated-in-use"))
     note(
       cli,
