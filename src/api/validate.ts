@@ -11,6 +11,7 @@ import { envelopeSchema, SCHEMAS } from "./schema/kinds.ts";
 import { DROPPED_METADATA } from "./schema/metadata.ts";
 import { type PathStep, type Problem, toPathText, UnknownKind, ValidationError } from "./schema/problem.ts";
 import { type CheckSelector, walk } from "./schema/walk.ts";
+import { withoutShown } from "./shown-annotations.ts";
 
 /** What an object does not say itself. */
 interface ValidateOptions {
@@ -22,17 +23,18 @@ interface ValidateOptions {
 
 /**
  * Checks one object that somebody wrote and gives it in canonical form, defaults included. `null` counts as absent, `status` and
- * what only an API server keeps are dropped.
+ * what only an API server keeps, or only netplugctl shows, are dropped.
  *
  * @throws {ValidationError} with every problem that it has
  */
 export function validateResource(input: unknown, options: ValidateOptions): AnyResource {
   const excess = findExcess(input);
   if (excess !== undefined) throw new ValidationError("input", [{ path: "", message: excess }]);
-  const object = withoutNulls(input);
-  if (!isJsonObject(object))
+  const written = withoutNulls(input);
+  if (!isJsonObject(written))
     throw new ValidationError("input", [{ path: "", message: `got ${quoteValue(input)}, want an object with kind` }]);
-  const info = writableKindOf(object["kind"]);
+  const info = writableKindOf(written["kind"]);
+  const object = info.kind === "WorkloadEndpoint" ? { ...written, metadata: withoutShown(written["metadata"]) } : written;
   const metadata = isJsonObject(object["metadata"]) ? object["metadata"] : {};
   const title = typeof metadata["name"] === "string" ? `${info.kind} ${quote(metadata["name"])}` : info.kind;
 

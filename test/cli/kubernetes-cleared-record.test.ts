@@ -63,6 +63,33 @@ test.each([
 });
 
 test.each([
+  ["a node that calls itself otherwise than Kubernetes does", "rack-7", "netplug.io/bound to: n1"],
+  ["its node, with an address that only the kubelet reports", "n1", "netplug.io/reported addresses: 10.65.0.8"],
+])("what is shown of an endpoint on %s can be written again, and changed (needs cluster)", async (_where, node, shown) => {
+  await createPod(world.api, {
+    name: "web-0",
+    namespace: "prod",
+    spec: { nodeName: "n1" },
+    annotations: { containerID: "c1", podIPs: "" },
+  });
+  await report("10.65.0.8");
+  const name = `${node.replace("-", "--")}-k8s-web--0-eth0`;
+  const read = (): Promise<string> => world.done(["get", "wep", name, "-n", "prod", "-o", "yaml"]);
+  const before = await read();
+  expect(before).toContain(shown);
+  expect(await world.done(["apply", "-f", "-"], { stdin: before })).toBe(`workloadendpoint/${name} unchanged\n`);
+  await world.done(["replace", "-f", "-"], { stdin: before.replace("ipNetworks: []", "ipNetworks: [10.65.0.8/32]") });
+  expect(await read()).toContain("10.65.0.8/32");
+  await world.done(["patch", "wep", name, "-n", "prod", "-p", "spec: {ipNetworks: []}"]);
+  expect(await read()).toContain("ipNetworks: []");
+  const forged = before.replace(shown, "netplug.io/other thing: n1");
+  expect(await world.ctl(["apply", "-f", "-"], { stdin: forged })).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining("other thing"),
+  });
+});
+
+test.each([
   ["its node", "n1"],
   ["a node that calls itself otherwise than Kubernetes does", "rack-7"],
 ])("no address is leaked of a pod that runs, whatever its owner wrote into its record, on %s (needs cluster)", async (_where, node) => {

@@ -4,6 +4,7 @@ import type { AnyResource } from "../../api/registry.ts";
 import { KINDS } from "../../api/registry.ts";
 import type { Metadata, Resource } from "../../api/resource.ts";
 import { ValidationError } from "../../api/schema/problem.ts";
+import { withoutShown } from "../../api/shown-annotations.ts";
 import { BUILT_IN_TIERS } from "../../api/tier.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Datastore, ResourceRef, Stored } from "../../datastore/datastore.ts";
@@ -90,9 +91,9 @@ export async function updateResource(
     requireSameVersion(ref, stored, wanted);
     requireUnchanged(stored.value, wanted);
     const next = keepIdentity(stored.value, wanted);
-    if (Bun.deepEquals(withoutVersion(stored.value), withoutVersion(next)))
-      return { outcome: "unchanged", resource: stored.value } as const;
-    requireOwnFields(datastore.type, ref, stored.value, next);
+    const before = { ...stored.value, metadata: withoutShown(stored.value.metadata) };
+    if (Bun.deepEquals(withoutVersion(before), withoutVersion(next))) return { outcome: "unchanged", resource: stored.value } as const;
+    requireOwnFields(datastore.type, ref, before, next);
     requireSmall(next);
     const result = await datastore.commit([{ op: "update", resource: next, revision: stored.revision }, ...guards]);
     return result.committed ? ({ outcome: "configured", resource: next } as const) : undefined;
