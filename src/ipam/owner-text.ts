@@ -17,6 +17,8 @@ export function describeAllocation({ owner, since }: Allocation): string {
 export function toPredecessorText(owner: AllocationOwner, pod: AllocationOwner): string {
   const isNameSame = owner.pod !== undefined && owner.pod === pod.pod && owner.namespace === pod.namespace;
   if (!isNameSame || owner.containerID === pod.containerID) return "";
+  const isKnown = owner.podUID !== undefined && pod.podUID !== undefined;
+  if (!isKnown) return ", an earlier container of this pod, or of one of its name";
   return owner.podUID === pod.podUID ? ", an earlier container of this pod" : ", an earlier pod of this name";
 }
 

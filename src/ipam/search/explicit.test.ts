@@ -44,6 +44,20 @@ describe("an explicit address", () => {
     });
   });
 
+  test.each([[{}], [{ podUID: "uid-2" }]])(
+    "that a pod of its name and of an unknown UID has may be that of its earlier container: %j",
+    async (other) => {
+      const world = await createIpamWorld();
+      await world.putPool("a", "10.65.0.0/24");
+      const owner = { network: "pods", containerID: "c1", ifName: "eth0", node: "n1", namespace: "shop", pod: "db-0" };
+      await world.add("c1", "n1", { ...ips("10.65.0.7"), owner });
+      const request = { ...ips("10.65.0.7"), owner: { ...owner, containerID: "c2", ...other } };
+      expect(await failureOf(world.add("c2", "n1", request))).toMatchObject({
+        message: expect.stringContaining(", an earlier container of this pod, or of one of its name; if that is gone"),
+      });
+    },
+  );
+
   test("that is refused, says who asks for it", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
