@@ -112,6 +112,12 @@ test.each([undefined, "n2-k8s-web--0-eth0"])(
     // What the node shows is not written to it.
     await world.done(["label", "node", "n2", "rack=7"]);
     expect(await world.api.kubectl(["get", "node", "n2", "-o", "jsonpath={.metadata.labels.rack} {.metadata.annotations}"])).toBe("7 ");
+    expect(await world.ctl(["ipam", "release", `--ip=${IP}`])).toMatchObject({
+      status: 0,
+      stderr:
+        'warning: node "n2" has not reported since 2026-01-02T03:04:05Z, so the container may run on; before the address is given again, see that it has ended\n',
+    });
+    await give(pod, "n2", 120_000, endpoint);
     await (endpoint === undefined ? reportNode("True") : world.api.kubectl(["delete", "node", "n2"]));
     expect(await readIpamProblems(world)).not.toContainEqual(expect.stringContaining("reported since"));
     expect((await world.ctl(["ipam", "check"])).stderr).toContain("ipam release --from-report=-\n");

@@ -2,6 +2,7 @@
 
 import { joinEndpointName } from "../../api/endpoint-names.ts";
 import { endingAddresses, reportedAddresses } from "../../api/reported-addresses.ts";
+import { silentSince } from "../../api/silent-node.ts";
 import { DEFAULT_NAMESPACE } from "../../api/resource.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { AllocationOwner } from "../../api/ipam-block.ts";
@@ -48,6 +49,13 @@ export async function findOwnEndpoint(datastore: Datastore, address: Address, ow
   const title = `workloadendpoint ${quote(`${namespace}/${name}`)}`;
   const contradiction = stored === undefined ? `there is no ${title}` : `${title} does not have it`;
   return { title, hasAddress, contradiction: hasAddress ? undefined : contradiction };
+}
+
+/** Since when Kubernetes has not heard of a node, by its name there; undefined: it does, or nobody watches that. */
+export async function silenceOfNode(datastore: Datastore, name: string): Promise<string | undefined> {
+  if (!datastore.traits.recordsArePods) return undefined;
+  const [stored] = await datastore.read([{ type: "get", ref: { kind: "Node", name } }]);
+  return stored === undefined ? undefined : silentSince(stored.value);
 }
 
 /** Whoever asks for a static pod whose mirror is gone hears that: it is true. */

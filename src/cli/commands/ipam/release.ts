@@ -1,10 +1,12 @@
 /** `ipam release`: takes an address away from whoever has it, or those that a report calls leaked. */
 
 import type { Allocation } from "../../../api/ipam-block.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
 import { releaseAddress } from "../../../ipam/admin/owner.ts";
-import { findOwnEndpoint } from "../../../ipam/admin/users.ts";
+import { findOwnEndpoint, silenceOfNode } from "../../../ipam/admin/users.ts";
 import { describeAllocation } from "../../../ipam/owner-text.ts";
 import { type Address, toAddressText } from "../../../lib/ip/address.ts";
+import { quote } from "../../../lib/quote.ts";
 import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
 import { type Cli, note, say } from "../../io.ts";
@@ -36,6 +38,15 @@ async function releaseOne(cli: Cli, ip: Address): Promise<number> {
     const endpoint = await findOwnEndpoint(datastore, ip, allocation.owner);
     if (endpoint?.hasAddress === true)
       note(cli, `warning: ${endpoint.title} still has ${text}; end that workload before the address is given again`);
+    else await warnOfSilence(cli, datastore, allocation.owner.node);
     return EXIT.done;
   });
+}
+
+/** Nobody else tells of a container on a node that Kubernetes does not hear of: its pod may be gone, or have been made anew elsewhere. */
+async function warnOfSilence(cli: Cli, datastore: Datastore, node: string): Promise<void> {
+  const since = await silenceOfNode(datastore, node);
+  if (since === undefined) return;
+  const risk = "so the container may run on; before the address is given again, see that it has ended";
+  note(cli, `warning: node ${quote(node)} has not reported since ${since}, ${risk}`);
 }
