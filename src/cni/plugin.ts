@@ -89,8 +89,12 @@ async function perform({ parsing, ...begun }: Begun, { config, verb, warnings, f
     parsing[Symbol.dispose]();
     await runVerb(verb, call);
   } catch (thrown) {
-    const [{ toErrorOutput }, { nameVariables }] = await Promise.all([errorOutput(), import("./config/name-variables.ts")]);
-    const failure = nameVariables(thrown, config, host.env);
+    const [{ toErrorOutput }, { nameVariables }, { nameServer }] = await Promise.all([
+      errorOutput(),
+      import("./config/name-variables.ts"),
+      import("./config/name-server.ts"),
+    ]);
+    const failure = nameVariables(nameServer(thrown, config, host.env), config, host.env);
     const error = toErrorOutput(failure);
     code = error.code;
     log.error(error.msg, { verb, code, details: error.details });

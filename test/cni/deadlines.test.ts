@@ -24,6 +24,7 @@ let folder: string;
 /** What the plugin loads when it needs it: that takes time, and here seconds pass meanwhile. */
 const LATE = [
   "../../src/cni/attachment-state/delegate-dns.ts",
+  "../../src/cni/config/name-server.ts",
   "../../src/cni/config/name-variables.ts",
   "../../src/cni/delegate/mod.ts",
   "../../src/cni/add/delegated-addresses.ts",
@@ -61,6 +62,7 @@ afterEach(() => {
 interface Outcome {
   readonly status: number;
   readonly code: number | undefined;
+  readonly msg: string | undefined;
   /** Milliseconds of the clock. */
   readonly tookMs: number;
 }
@@ -89,7 +91,7 @@ async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => P
     clock,
     callInProcess("netplug", env, wholeConfig, { ...fakes, ...change({ ...realHost(), ...fakes }) }),
   );
-  return { status, code: json?.code, tookMs: clock.monotonic() - start };
+  return { status, code: json?.code, msg: json?.msg, tookMs: clock.monotonic() - start };
 }
 
 /** Lets time pass whenever nothing else happens. */
@@ -140,6 +142,23 @@ describe("an ADD", () => {
     expect(pod.link("eth0")).toBeUndefined();
     await call("DEL", {});
     await expectNothingLeft();
+  });
+
+  test.each([
+    [{}, "http://127.0.0.1:2379"],
+    [{ etcd_endpoints: "http://10.0.0.1:2379,http://10.0.0.2:2379" }, "http://10.0.0.1:2379, http://10.0.0.2:2379"],
+  ])("whose datastore answers nothing says where that is: %j", async (config, where) => {
+    const { msg } = await call("ADD", config, () => deafFrom(1));
+    expect(msg).toMatch(/^wait for the datastore at .*: not done within \d+ s$/);
+    expect(msg).toContain(` at ${where}: `);
+  });
+
+  test.each([
+    [{ kubeconfig: "/etc/kube.conf" }, 'of kubeconfig "/etc/kube.conf"'],
+    [{ k8s_api_root: "http://10.0.0.1:8080" }, "at http://10.0.0.1:8080"],
+  ])("or which API server that is: %j", async (kubernetes, where) => {
+    const { msg } = await call("DEL", { datastore_type: "kubernetes", kubernetes }, () => deafFrom(1));
+    expect(msg).toMatch(`wait for the datastore ${where}: not done within 19 s`);
   });
 
   test("ends within 60 s when gates and then the datastore use up all the time that they have", async () => {
