@@ -1,6 +1,7 @@
 /** On a real API server: pools that overlap the addresses of Services are warned of. */
 
 import { beforeEach, expect } from "bun:test";
+import { readFileSync } from "node:fs";
 import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { untilAllowed } from "../support/servers/rights.ts";
@@ -65,4 +66,29 @@ test("whoever may not list them makes pools without a word, and hears from the c
   const { status, stdout, stderr } = await world.ctl(["ipam", "check"], { env });
   expect([status, stdout]).toEqual([0, expect.stringContaining("found 0 problems\n")]);
   expect(stderr).toBe("pools are not compared with Services: list servicecidrs.networking.k8s.io is not permitted; role netplug-admin\n");
+});
+
+test("whoever makes a pool hears why that took long, where nobody answers for Services (needs cluster)", async () => {
+  const { url, caFile, token } = world.api;
+  const tls = { ca: readFileSync(caFile, "utf8") };
+  using front = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      if (pathname.endsWith("/servicecidrs")) return new Promise<never>(() => {});
+      const headers = { authorization: `Bearer ${token}`, "content-type": request.headers.get("content-type") ?? "application/json" };
+      const body = request.method === "GET" ? null : await request.text();
+      const answer = await fetch(`${url}${pathname}${search}`, { method: request.method, headers, body, tls });
+      return new Response(await answer.text(), { status: answer.status, headers: { "content-type": "application/json" } });
+    },
+  });
+  const env = { KUBECONFIG: "", K8S_API_ENDPOINT: `http://127.0.0.1:${front.port}` };
+  const made = await world.ctl(["create", "-f", "-"], { env, stdin: poolYaml("x", "10.65.0.0/24") });
+  expect(made).toEqual({
+    status: 0,
+    stdout: "ippool/x created\n",
+    stderr: `pools are not compared with Services: list servicecidrs.networking.k8s.io: ${env.K8S_API_ENDPOINT}: no answer within 5 s\n`,
+  });
 });

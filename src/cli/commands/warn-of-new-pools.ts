@@ -18,18 +18,23 @@ export async function warnOfNewPools(
   made: readonly Resource<"IPPool", IPPoolSpec>[],
 ): Promise<void> {
   if (made.length === 0) return;
+  // Whoever makes pools need not be allowed to read what they are compared with; but may have waited for it.
+  const onUnread = ({ kind, message }: NetplugError, what: string): void => {
+    if (kind !== "accessDenied") note(cli, `pools are not compared with ${what}: ${message}`);
+  };
   try {
     const [nodes, reservations] = await datastore.read([{ type: "list", kind: "Node" }, IP_RESERVATIONS], { onDamage: () => {} });
     const pools = made.map(({ metadata, spec }) => ({ name: metadata.name, cidr: parsePrefix(spec.cidr), spec: withPoolDefaults(spec) }));
-    const services = openKube === undefined ? [] : await readServices(openKube);
+    const services = openKube === undefined ? [] : await readServices(openKube, (reason) => onUnread(reason, "Services"));
     const warnings = [...poolsOverNodes(pools, nodes, reservations), ...poolsOverServices(pools, services, reservations)];
     for (const warning of warnings) note(cli, toWarningText(warning));
   } catch (thrown) {
-    // The pools are made, and whoever makes them need not be allowed to read what they are compared with.
+    // The pools are made.
     if (!(thrown instanceof NetplugError)) throw thrown;
+    onUnread(thrown, "nodes");
   }
 }
 
-async function readServices(openKube: OpenKube): Promise<readonly ServiceCidr[]> {
-  return await (await import("../kubernetes/service-cidrs.ts")).readServiceCidrs(openKube, () => {});
+async function readServices(openKube: OpenKube, onUnread: (reason: NetplugError) => void): Promise<readonly ServiceCidr[]> {
+  return await (await import("../kubernetes/service-cidrs.ts")).readServiceCidrs(openKube, onUnread);
 }

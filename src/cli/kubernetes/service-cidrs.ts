@@ -5,7 +5,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import { isKubeError } from "../../kube/kube-error.ts";
 import type { KubeObject } from "../../kube/kube-object.ts";
 import type { ResourceType } from "../../kube/resource-type.ts";
-import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { NetplugError } from "../../lib/errors.ts";
 import { tryParsePrefix } from "../../lib/ip/prefix.ts";
 import type { OpenKube } from "../io.ts";
 
@@ -27,7 +27,7 @@ const SERVICE_CIDRS: ResourceType<ServiceCidrObject> = {
  *
  * @param onUnread gets why they cannot be read, such as a right that is missing
  */
-export async function readServiceCidrs(openKube: OpenKube, onUnread: (reason: string) => void): Promise<readonly ServiceCidr[]> {
+export async function readServiceCidrs(openKube: OpenKube, onUnread: (reason: NetplugError) => void): Promise<readonly ServiceCidr[]> {
   try {
     const objects = await listServiceCidrs(await openKube());
     return objects.flatMap(({ metadata: { name = "" }, spec }) =>
@@ -38,7 +38,7 @@ export async function readServiceCidrs(openKube: OpenKube, onUnread: (reason: st
     );
   } catch (thrown) {
     if (!(thrown instanceof NetplugError)) throw thrown;
-    onUnread(messageOf(thrown));
+    onUnread(thrown);
     return [];
   }
 }

@@ -65,7 +65,7 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
 /** Says so when they cannot be read: no warning then means nothing. */
 async function readServices(cli: Cli, openKube: OpenKube): Promise<readonly ServiceCidr[]> {
   const { readServiceCidrs } = await import("../../kubernetes/service-cidrs.ts");
-  return await readServiceCidrs(openKube, (reason) => note(cli, `pools are not compared with Services: ${reason}`));
+  return await readServiceCidrs(openKube, ({ message }) => note(cli, `pools are not compared with Services: ${message}`));
 }
 
 /** Leaves addresses of ADDs that may be under way, of which `ipam release --ip` knows nothing: on Kubernetes they are allocated before they are recorded. */
