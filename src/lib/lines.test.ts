@@ -36,3 +36,23 @@ test("what stands after the last line end is dropped, for it may be a part only"
 test("empty lines are left out", async () => {
   expect(await linesOf("\n\na\n \nb\n")).toEqual(["a", "b"]);
 });
+
+test("a line without end is refused, and no more of it is taken", async () => {
+  let isCancelled = false;
+  const endless = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(new TextEncoder().encode("whole\n")),
+    pull: (controller) => controller.enqueue(new Uint8Array(100).fill(120)),
+    cancel: () => void (isCancelled = true),
+  });
+  const lines: string[] = [];
+  const read = async (): Promise<void> => {
+    for await (const line of readLines(endless, 1_000)) lines.push(line);
+  };
+  await expect(read()).rejects.toThrow("a line of the answer is longer than 1000 characters");
+  expect([lines, isCancelled]).toEqual([["whole"], true]);
+});
+
+test("lines may be longer together than one may be", async () => {
+  const text = "x".repeat(900);
+  expect(await Array.fromAsync(readLines(streamOf(`${text}\n${text}\n${text}\n`, [500, 1_300]), 1_000))).toEqual([text, text, text]);
+});
