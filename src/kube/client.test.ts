@@ -332,7 +332,17 @@ describe("a request", () => {
     await slow.get(NODES, { name: "n" });
     const error = await failureOf(slow.get(NODES, { name: "n" }), KubeError);
     expect(error).toMatchObject({ code: 11, reason: "throttled" });
-    expect(error.message).toContain("raise qps and burst");
+    expect(error.message).toBe('get nodes "n": not sent within 5 s, for so many requests are waiting; raise qps and burst');
+  });
+
+  test("that was not sent leaves its turn to others", async () => {
+    await using server = answering(() => Response.json(NODE));
+    const client = clientOf(server, { qps: 4, burst: 1 });
+    await client.get(NODES, { name: "n" });
+    for (let i = 0; i < 10; i++) await failureOf(client.get(NODES, { name: "n" }, { limitMs: 10 }));
+    // Behind ten others it would be 2.75 s.
+    await client.get(NODES, { name: "n" }, { limitMs: 1_500 });
+    expect(server.seen).toHaveLength(2);
   });
 
   test("whose caller goes while it waits for its turn leaves the turn to others", async () => {

@@ -144,6 +144,31 @@ describe("a lease", () => {
     expect(endedAt).toBeLessThan(5_000 + 15_000);
   });
 
+  test("is kept where one renewal fails, and the next is in time", async () => {
+    await using server = startLeaseServer();
+    const clock = fakeClock();
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const working = withLease(optionsOf(server, "a", clock), () => promise);
+    await pass(clock, 1_000);
+    server.state.fault = () => statusAnswer(403, "Forbidden", "not now");
+    await pass(clock, 4_000);
+    server.state.fault = undefined;
+    await pass(clock, 20_000);
+    resolve("done");
+    expect(await working).toBe("done");
+  });
+
+  test("that cannot be given up is told, and is no failure of the work", async () => {
+    await using server = startLeaseServer();
+    const told: string[] = [];
+    const working = withLease({ ...optionsOf(server, "a", fakeClock()), onError: (message) => told.push(message) }, async () => {
+      server.state.fault = () => statusAnswer(403, "Forbidden", "not any more");
+      return "done";
+    });
+    expect(await working).toBe("done");
+    expect(told).toEqual(['update leases.coordination.k8s.io "kube-system/netplug": refused: not any more']);
+  });
+
   test("that cannot be read is an error that is told, one that another takes first is none", async () => {
     await using server = startLeaseServer();
     const clock = fakeClock();

@@ -168,6 +168,15 @@ test.each([
   expect(await failureOf(createWorld({ "/k": kubeconfig(user) }).credentials.get())).toMatchObject({ code: 7, message });
 });
 
+test.each([
+  ["a token", { token: "t" }, "token"],
+  ["a token file", { tokenFile: "/t" }, 'token in "/t"'],
+  ["a password", { username: "me", password: "p" }, "password"],
+])("%s is named with whose it is", async (_what, user, name) => {
+  const { identity } = await createWorld({ "/k": kubeconfig(user), "/t": "t" }).credentials.get();
+  expect(identity.label).toBe(`${name} of user "u" in kubeconfig "/k"`);
+});
+
 test("a password is sent as UTF-8", async () => {
   const world = createWorld({ "/k": kubeconfig({ username: "me", password: "pä:ss" }) });
   expect(await authorization(world)).toBe(`Basic ${Buffer.from("me:pä:ss").toString("base64")}`);
@@ -229,7 +238,8 @@ describe("an exec plugin", () => {
     const expirationTimestamp = new Date(fakeClock().now() + 10 * MINUTE).toISOString();
     const answers = [answer({ token: "t1", expirationTimestamp }), { status: 3, stdout: "", stderr: "" }];
     const world = createWorld(files, { run: () => answers.shift() ?? answer({ token: "t2" }) });
-    expect(await authorization(world)).toBe("Bearer t1");
+    const { authorization: shown, label } = (await world.credentials.get()).identity;
+    expect([shown, label]).toEqual(["Bearer t1", 'token that the exec plugin of user "u" in kubeconfig "/k" gives']);
     await world.clock.advance(10 * MINUTE);
     expect(await failureOf(world.credentials.get())).toMatchObject({ code: 108 });
   });

@@ -120,6 +120,12 @@ describe("a kubeconfig", () => {
     ["no YAML", { "/etc/k/config": "a: [secret" }, undefined, 'read kubeconfig "/etc/k/config": line 1: it is no YAML'],
     ["a list", { "/etc/k/config": "- a" }, undefined, 'read kubeconfig "/etc/k/config": want a document with clusters, users and contexts'],
     [
+      "whose users are no list of objects",
+      { "/etc/k/config": "users: [a]" },
+      undefined,
+      'read users of kubeconfig "/etc/k/config": want objects with a name',
+    ],
+    [
       "of another kind",
       { "/etc/k/config": "kind: Secret" },
       undefined,

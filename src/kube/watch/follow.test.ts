@@ -170,13 +170,23 @@ describe("following", () => {
         if (ms > 4_000 && ms <= 5_000) return systemClock.sleep(ms, signal);
         pauses.push(ms);
         controller.abort();
-        return Promise.resolve();
+        return Promise.reject(signal?.reason as Error);
       },
     };
     await using server = serving([() => statusAnswer(429, "TooManyRequests", "busy", { headers: { "retry-after": retryAfter } })], []);
     const ports = { clock, random: () => 0.5 };
     await Array.fromAsync(follow(clientOf(server, {}, clock), ports, NODES, { signal: controller.signal }));
     expect(pauses).toEqual([pauseMs]);
+  });
+
+  test("ends without a word when its caller goes while the server is asked what is there", async () => {
+    const controller = new AbortController();
+    await using server = startFakeApiServer(() => {
+      controller.abort();
+      return silent();
+    });
+    const events = follow(clientOf(server), { clock: systemClock, random: () => 0.5 }, NODES, { signal: controller.signal });
+    expect(await Array.fromAsync(events)).toEqual([]);
   });
 
   test("ends with a failure that no retry can fix", async () => {
