@@ -99,6 +99,15 @@ describe("the pending release of an ADD of netplug-ipam", () => {
       expect(world.files[FILE]).toBe(!isIts ? before : end === "drop" ? undefined : "/run/netns/a\n0\n1\n");
     }
   });
+
+  test("is kept for as long as what it has sent may arrive", async () => {
+    const world = createLocalWorld();
+    const hold = { ...inState("held"), isCommitUnderWay: true };
+    const mark = preparePendingOfAdd(world.call, { ...PLACE } as Parameters<typeof preparePendingOfAdd>[1], hold);
+    await world.clock.advance(1);
+    mark.leave();
+    expect(world.files[FILE]).toBe(untilOf(world));
+  });
 });
 
 const lockedBy =
@@ -123,6 +132,16 @@ test.each<[state: HoldState, others: boolean, done: string, left: string | undef
   const failure = await unlessTaken(world.call, inState(state), work).catch((thrown: unknown) => thrown);
   expect(failure === undefined ? (seen[0] ?? "not done") : (failure as Error).message).toContain(done);
   expect(seen.slice(1)).toEqual(done === "done" ? ["\n0\n\n"] : []);
+  expect(world.files[FILE]).toBe(left);
+});
+
+test.each([
+  ["stays for as long as what the ADD has sent may arrive", "netplug-ipam", `\n${fakeClock().now() + LONGEST_ADD_MS}\n\n`],
+  ["goes where that changes no block of ours", "host-local", undefined],
+])("the pending release of what undoes a step %s", async (_what, type, left) => {
+  const world = createLocalWorld();
+  Object.assign(world.call.config, { ipam: { type } });
+  await unlessTaken(world.call, { ...inState("held"), isCommitUnderWay: true }, async () => {});
   expect(world.files[FILE]).toBe(left);
 });
 
