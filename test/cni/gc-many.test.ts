@@ -161,6 +161,16 @@ describe("on the Kubernetes API", () => {
     expect([await ownersIn(admin), await shown()]).toEqual([[], new Map()]);
   });
 
+  test("where the first records cannot be ended, no others are tried (needs cluster)", async () => {
+    using node = emptyNode();
+    await leave(blocksOf(1, 27));
+    const denial: Fate = { status: 403, reason: "Forbidden", message: 'cannot patch resource "pods/status" in API group ""' };
+    proxy.decide = ({ method }): Fate => (method === "PATCH" ? denial : "pass");
+    expect(await node.call("GC")).toMatchObject({ code: 108, message: expect.stringContaining("patch pods/status") });
+    // twelve together, then each alone
+    expect([requestsTo("PATCH"), (await ownersIn(admin)).length, (await shown()).size]).toEqual([24, 32, 32]);
+  });
+
   test("nothing is written while a migration has frozen the datastore (needs cluster)", async () => {
     using node = emptyNode();
     await leave(blocksOf(1, 30));
@@ -185,6 +195,26 @@ describe("on the Kubernetes API", () => {
     };
     expect(await node.call("GC")).toEqual({ code: 0, message: "" });
     expect([await ownersIn(admin), await shown()]).toEqual([[], new Map([["next", "192.0.2.1/32"]])]);
+  });
+
+  test.each([
+    ["end where a version is noted", { version: "v3.31.1" }, { code: 0, message: "" }, 0],
+    ["stay where a migration begins", { datastoreFrozen: true }, { code: 11, message: expect.stringContaining("frozen") }, 8],
+  ])("records of pods %s while they are read (needs cluster)", async (_what, spec, answer, left) => {
+    using node = emptyNode();
+    await leave(blocksOf(1, 28), (number) => (number % 2 === 0 ? "no pod" : "its own"));
+    let isDone = false;
+    proxy.decide = async ({ method, resource }): Promise<Fate> => {
+      if (isDone || method !== "GET" || !resource.startsWith("namespaces/")) return "pass";
+      isDone = true;
+      // The information is asked for at the same time, and the addresses without a pod are released next, for which it is read again.
+      await Bun.sleep(300);
+      const path = `${collection("clusterinformations")}/default`;
+      await server.request("PATCH", path, { spec }, "application/merge-patch+json");
+      return "pass";
+    };
+    expect(await node.call("GC")).toMatchObject(answer);
+    expect([(await ownersIn(admin)).length, (await shown()).size]).toEqual([2 * left, left]);
   });
 
   test("each DEL has less noted after it, however many blocks must be read, and never lists pods (needs cluster)", async () => {
