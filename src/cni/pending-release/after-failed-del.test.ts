@@ -1,0 +1,56 @@
+import { expect, test } from "bun:test";
+import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
+import { leavePending } from "./after-failed-del.ts";
+
+const FILE = "/run/netplug/unreleased/net@c1@eth0";
+const NETNS = "/run/netns/a";
+
+/** A DEL in a namespace that exists, and that has no interface. */
+function createWorld(plugin: string): LocalWorld {
+  const world = createLocalWorld(NETNS);
+  world.files["/run/netns"] = "";
+  world.namespaces[NETNS] = "1";
+  Object.assign(world.call, { plugin });
+  Object.assign(world.call.host.kernel, { openRouteSocket: () => ({ transact: () => [], [Symbol.dispose]() {} }) });
+  return world;
+}
+
+const nothing = (): void => {};
+const withoutNetns = ({ namespaces }: LocalWorld): void => void delete namespaces[NETNS];
+const withoutFolder = (world: LocalWorld): void => {
+  withoutNetns(world);
+  delete world.files["/run/netns"];
+};
+const noting =
+  (text: string) =>
+  ({ files }: LocalWorld): void =>
+    void (files[FILE] = text);
+
+test.each<[what: string, plugin: string, holder: string | undefined, change: (world: LocalWorld) => void, left: string | undefined]>([
+  ["an interface of ours, which is gone, waits for nothing", "netplug", "netplug", nothing, "\n0\n\n"],
+  ["an interface that nobody has held, and that is not there, waits for nothing", "netplug", undefined, nothing, "\n0\n\n"],
+  ["an interface of another main plugin waits for the end of its namespace", "netplug", "netplug-ipam", nothing, `${NETNS}\n0\n1\n`],
+  ["netplug-ipam waits for the end of the namespace", "netplug-ipam", "netplug-ipam", nothing, `${NETNS}\n0\n1\n`],
+  ["an interface whose namespace is gone waits for nothing", "netplug", undefined, withoutNetns, "\n0\n\n"],
+  ["an interface whose namespace may exist unseen is left to nobody", "netplug", undefined, withoutFolder, undefined],
+  ["netplug-ipam without a namespace is left to nobody", "netplug-ipam", undefined, withoutNetns, undefined],
+  [
+    "the same namespace keeps what an earlier call knew",
+    "netplug-ipam",
+    undefined,
+    noting(`${NETNS}\n5\n1\n10.65.0.7\nteam/web`),
+    `${NETNS}\n5\n1\n10.65.0.7\nteam/web`,
+  ],
+  [
+    "another namespace, which may have the addresses, stays as it is",
+    "netplug",
+    "netplug",
+    noting("/run/netns/b\n5\n2\n"),
+    "/run/netns/b\n5\n2\n",
+  ],
+])("what a DEL could not release: %s", (_what, plugin, holder, change, left) => {
+  const world = createWorld(plugin);
+  change(world);
+  leavePending(world.call, holder);
+  expect(world.files[FILE]).toBe(left);
+});
