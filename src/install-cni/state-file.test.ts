@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NetplugError } from "../lib/errors.ts";
@@ -93,6 +93,15 @@ describe("what an installer says", () => {
       state.report(undefined);
       expect(read()).toBeUndefined();
     }
+  });
+
+  test("keeps one file open, however often the node becomes ready again", () => {
+    using state = new StateFile(path, host);
+    const openAfter = (): number => {
+      for (const reason of [undefined, "no space left", undefined]) state.report(reason);
+      return readdirSync("/proc/self/fd").length;
+    };
+    expect(openAfter()).toBe(openAfter());
   });
 
   test("costs no write while it stays the same", () => {
