@@ -2,6 +2,9 @@
 
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DurableFiles } from "../../src/install-cni/files/durable-files.ts";
+import { durableFiles } from "../../src/linux/durable-files.ts";
 import { share } from "../support/share.ts";
 import { CONFLIST, type Content, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
 import { filesThatDie, type Moment } from "./support/steps.ts";
@@ -71,6 +74,27 @@ describe.each(SCENARIOS)("$name", ({ prepare, env }) => {
     },
     60_000,
   );
+
+  test("each name is on the disk before the next is given", async () => {
+    using node = new InstallNode(NEW);
+    await prepare(node);
+    const steps: string[] = [];
+    const disk: DurableFiles = {
+      ...durableFiles,
+      rename(from, to) {
+        durableFiles.rename(from, to);
+        steps.push(`rename in ${dirname(to)}`);
+      },
+      flushFolder(folder) {
+        durableFiles.flushFolder(folder);
+        steps.push(`flush ${folder}`);
+      },
+    };
+    expect((await node.run({ env: envOf(node, env), host: { disk } })).status).toBe(0);
+    const renames = steps.filter((step) => step.startsWith("rename"));
+    expect(renames.length).toBeGreaterThan(3);
+    for (const [at, step] of steps.entries()) if (step.startsWith("rename")) expect(steps[at + 1]).toBe(step.replace("rename in", "flush"));
+  });
 });
 
 /**

@@ -346,6 +346,23 @@ describe("a clean stop", () => {
     expect(existsSync(join(node.confDir, CONFLIST))).toBe(false);
   });
 
+  test("takes the network config of the run before away while the API server is waited for", async () => {
+    await using api = startTokenServer();
+    expect((await node.run({ env: { K8S_API_ENDPOINT: api.url } })).status).toBe(0);
+    const stopped = new AbortController();
+    const clock: Clock = {
+      ...systemClock,
+      async sleep(ms, signal) {
+        if (signal === stopped.signal) stopped.abort(new Error("asked to end"));
+        await systemClock.sleep(ms, signal);
+      },
+    };
+    const env = { K8S_API_ENDPOINT: "http://127.0.0.1:1", REMOVE_ON_STOP: "true" };
+    const { messages } = await node.run({ env, args: [], host: { clock, stopped: stopped.signal } });
+    expect(messages).toContain("network config removed");
+    expect(existsSync(join(node.confDir, CONFLIST))).toBe(false);
+  });
+
   test.each([
     ["one that stays", [], 0, ["asked to end before everything was in its place", "stopped"]],
     ["one that was to install once", ["--once"], 1, ["asked to end before everything was in its place"]],
