@@ -262,6 +262,18 @@ describe("a request", () => {
     expect(await failureOf(pending)).toBe(reason);
   });
 
+  test("whose caller goes without a reason of ours leaves the outcome of a write unknown, not that of a read", async () => {
+    let caller = new AbortController();
+    await using server = answering(() => {
+      caller.abort();
+      return new Promise(() => undefined);
+    });
+    const client = clientOf(server);
+    expect(await failureOf(client.update(NODES, NODE, { signal: caller.signal }))).toMatchObject({ isOutcomeUnknown: true });
+    caller = new AbortController();
+    expect(await failureOf(client.get(NODES, { name: "n" }, { signal: caller.signal }))).toMatchObject({ isOutcomeUnknown: false });
+  });
+
   test("whose caller has gone already is never sent", async () => {
     await using server = answering(() => Response.json(NODE));
     expect(await failureOf(clientOf(server).get(NODES, { name: "n" }, { signal: AbortSignal.abort() }))).toMatchObject({ reason: "lost" });
