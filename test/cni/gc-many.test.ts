@@ -149,6 +149,20 @@ describe("on the Kubernetes API", () => {
     expect([await ownersIn(admin), [...(await shown()).keys()]]).toEqual([["c15"], ["c15"]]);
   });
 
+  test("the end of a pod's record lets go of what all its containers have had (needs cluster)", async () => {
+    using node = emptyNode();
+    await leave(blocksOf(1, 30));
+    for (const block of fillBlocks([parsePrefix("10.65.1.0/30")]).blocks) {
+      const allocations = block.allocations.map((one) => ({
+        ...one,
+        owner: { ...one.owner, containerID: `before-${one.owner.containerID}` },
+      }));
+      await commit(admin, { op: "create-block", block: { ...block, allocations } });
+    }
+    expect(await node.call("GC")).toEqual({ code: 0, message: "" });
+    expect([await ownersIn(admin), await shown(), requestsTo("PATCH")]).toEqual([[], new Map(), 4]);
+  });
+
   test("a pod whose record the cluster forbids to change keeps its address, and no other does (needs cluster)", async () => {
     using node = emptyNode();
     await leave(blocksOf(1, 27));
