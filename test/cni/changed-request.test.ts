@@ -3,7 +3,7 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Json } from "../support/programs/cni-call.ts";
 import { KubernetesNodeDatastore } from "../support/node/kubernetes-node-datastore.ts";
-import { TestNetns } from "../support/node/netns.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { isOnEtcd } from "../support/node/node-datastore.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/node/test-node.ts";
@@ -96,6 +96,25 @@ test("what a later plugin of the chain has changed stays, and is what is told", 
   expect([check.status, check.stdout]).toEqual([0, ""]);
   if (isOnEtcd) expect(await node.endpoints()).toMatchObject([{ spec: { mac: "02:00:5e:10:00:07" } }]);
   await node.del({ containerID });
+});
+
+test.each<[what: string, turnOff: (pod: TestNetns, hostSide: string) => void]>([
+  ["lo", (pod) => pod.must(["ip", "link", "set", "lo", "down"])],
+  ["IPv4 forwarding", (_pod, hostSide) => nodePlace.must(["sysctl", "-qw", `net.ipv4.conf.${hostSide}.forwarding=0`])],
+  ["IPv6 forwarding", (_pod, hostSide) => nodePlace.must(["sysctl", "-qw", `net.ipv6.conf.${hostSide}.forwarding=0`])],
+])("%s that was turned off beside a complete interface is on again, and the interface stays", async (_what, turnOff) => {
+  using pod = new TestNetns();
+  const containerID = newContainerID();
+  const config = { ipam: { assign_ipv6: "true" } };
+  const first = await node.add(pod, { containerID, config: node.config(config) });
+  const ifindex = pod.link("eth0")?.ifindex;
+  turnOff(pod, first.interfaces?.[0]?.name ?? "");
+  const check = async (): Promise<number> =>
+    (await node.call("CHECK", { containerID, netns: pod.path, config: node.config({ ...config, prevResult: first }) })).status;
+  expect(await check()).toBe(1);
+
+  expect(await node.add(pod, { containerID, config: node.config(config) })).toEqual(first);
+  expect([await check(), pod.link("eth0")?.ifindex]).toEqual([0, ifindex]);
 });
 
 test.each<[lack: string, command: readonly string[]]>([

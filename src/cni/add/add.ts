@@ -101,7 +101,7 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
     recording.isUndoable ? import("./withdraw-attachment.ts").then(({ withdrawAttachment }) => withdrawAttachment(call, hold)) : undefined;
   undo.push({ what: "release addresses and endpoint", undo: release });
   const plan = await recordAttachment(call, wanted, facts, recording);
-  if (plan.isKept) whileHeld(hold, () => keptLink?.restoreNeighbours(plan.link));
+  if (plan.isKept) whileHeld(hold, () => keptLink?.restore(plan.link));
   const awaitUsable = plan.isKept ? undefined : linkWork.finish(plan.link);
   if (call.config.policySetupTimeoutMs > 0) await (await import("../wait/add-waits.ts")).awaitPolicy(call, plan);
   if (awaitUsable !== undefined) {

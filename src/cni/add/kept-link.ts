@@ -5,11 +5,13 @@ import type { AddPlan, AddRequest } from "../../endpoint/plan-add.ts";
 import { toOwnMac } from "../../endpoint/plan-attachment.ts";
 import { familiesOf, HOST_MAC, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 import type { Facts } from "../../ipam/facts.ts";
-import type { Link } from "../../linux/netlink/link.ts";
+import { LOOPBACK_IFINDEX } from "../../linux/netlink/constants.ts";
+import { type Link, setLinkUp } from "../../linux/netlink/link.ts";
 import { setPermanentNeighbour } from "../../linux/netlink/neighbour.ts";
 import { execute } from "../../linux/netlink/socket.ts";
 import type { Call } from "../call.ts";
 import { inspectLink, routesThere } from "../link/inspect.ts";
+import { neededSettings } from "../link/needed-settings.ts";
 import type { LinkSockets } from "../link/sockets.ts";
 
 /** An interface that exists already, and that an ADD would keep. */
@@ -21,8 +23,13 @@ export interface KeptLink {
    * @returns undefined when the interface lacks something: the caller then creates a new one, as this ADD asks
    */
   plan(asked: AddRequest, facts: Facts, planAdd: (request: AddRequest) => AddPlan): AddPlan | undefined;
-  /** Adds the permanent neighbours again, which the kernel drops when somebody changes the MAC. @throws {KernelError} */
-  restoreNeighbours(link: PodLink): void;
+  /**
+   * Makes again what others may have undone beside a complete interface: `lo` up, the host side's settings, and the permanent neighbours,
+   * which the kernel drops when somebody changes the MAC.
+   *
+   * @throws {KernelError}
+   */
+  restore(link: PodLink): void;
 }
 
 /** @param podSide the interface's end in the pod */
@@ -40,9 +47,12 @@ export function keptLinkOf({ ledger, datastore }: Call, sockets: LinkSockets, po
   };
   return {
     plan: planKept,
-    restoreNeighbours(link) {
-      const requests = familiesOf(link).map((family) => setPermanentNeighbour(podSide.index, NEXT_HOPS[family], HOST_MAC));
-      ledger.time("kernel", () => void execute(sockets.pod, requests));
+    restore(link) {
+      const neighbours = familiesOf(link).map((family) => setPermanentNeighbour(podSide.index, NEXT_HOPS[family], HOST_MAC));
+      ledger.time("kernel", () => {
+        execute(sockets.pod, [setLinkUp(LOOPBACK_IFINDEX, "lo"), ...neighbours]);
+        sockets.kernel.writeSysctls(neededSettings(link));
+      });
     },
   };
 }

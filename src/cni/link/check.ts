@@ -12,7 +12,7 @@ import type { CniResult } from "../protocol/result.ts";
 import { findLink } from "./find.ts";
 import { inspectLink } from "./inspect.ts";
 import type { Kernel } from "./kernel.ts";
-import { hostSettings } from "./requests.ts";
+import { neededSettings } from "./needed-settings.ts";
 import { openLinkSockets } from "./sockets.ts";
 
 /** Our next hops, as a result writes them. */
@@ -50,12 +50,9 @@ export function checkLink(
   ];
 }
 
-/** Those without which the host drops all that the pod sends. The others are for special cases, and others may change them. */
-const NEEDED_SETTINGS = /\/(?:forwarding|disable_ipv6)$/;
-
-function changedSettings(files: Files, link: Parameters<typeof hostSettings>[0]): readonly string[] {
-  return hostSettings(link).flatMap(({ path, value }) => {
-    const found = NEEDED_SETTINGS.test(path) ? files.readText(`/proc/sys/net/${path}`)?.trim() : undefined;
+function changedSettings(files: Files, link: Parameters<typeof neededSettings>[0]): readonly string[] {
+  return neededSettings(link).flatMap(({ path, value }) => {
+    const found = files.readText(`/proc/sys/net/${path}`)?.trim();
     return found === undefined || found === value ? [] : [`setting "net/${path}" on the host: got ${quote(found)}, want "${value}"`];
   });
 }
