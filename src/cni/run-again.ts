@@ -7,10 +7,15 @@ import type { CniVerb } from "./protocol/versions.ts";
 
 /** @throws `fault` where the call would fail again; NetplugError */
 export async function runAgain(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<void> {
-  if (fault instanceof CorruptBlock) {
-    const { retryWithoutDamaged } = await import("./damaged-block/retry.ts");
-    return await retryWithoutDamaged(verb, call, { fault, run });
-  }
+  if (!(fault instanceof CorruptBlock)) return await runElsewhere(verb, call, { fault, run });
+  const { retryWithoutDamaged } = await import("./damaged-block/retry.ts");
+  // Without the block an ADD may be given an address in use.
+  const runWithout: FailedRun["run"] = (_verb, without) =>
+    run(verb, without).catch((second: unknown) => runElsewhere(verb, without, { fault: second, run }));
+  await retryWithoutDamaged(verb, call, { fault, run: runWithout });
+}
+
+async function runElsewhere(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<void> {
   // A delegate knows best which addresses are in use.
   if (verb !== "ADD" || !hasOwnIpam(call)) throw fault;
   const { isRouteInTheWay } = await import("./add/address-in-use/refusal.ts");

@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { CniJson } from "../support/programs/cni.ts";
 import { KubernetesNodeDatastore } from "../support/node/kubernetes-node-datastore.ts";
-import { TestNetns } from "../support/node/netns.ts";
+import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { isOnEtcd, onEtcd } from "../support/node/node-datastore.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/node/test-node.ts";
@@ -93,6 +93,18 @@ test("gives addresses of other blocks, and the log names the damaged one", async
   expect(new Set([...given, inDamaged.address, elsewhere.address]).size).toBe(5);
   const warning = { level: "WARNING", msg: `block "${block}" is left out`, reason: expect.stringContaining("netplugctl ipam check") };
   expect(node.logLines().filter(({ msg }) => msg === warning.msg)).toEqual(Array(3).fill(expect.objectContaining(warning)));
+});
+
+test("gives none that is in use on the node, though nobody has it allocated", async () => {
+  await node.createPool("four", { cidr: "10.67.0.0/30", blockSize: 31 });
+  for (const last of [0, 1, 2]) {
+    const route = [`10.67.0.${last}/32`, "dev", "lo"];
+    nodePlace.must(["ip", "route", "add", ...route]);
+    pods.defer(() => void nodePlace.must(["ip", "route", "del", ...route]));
+  }
+  const pod = pods.use(new TestNetns());
+  const given = await node.add(pod, { containerID: node.newContainerID(), config: node.config({ ipam: { ipv4_pools: ["four"] } }) });
+  expect(given.ips).toMatchObject([{ address: "10.67.0.3/32" }]);
 });
 
 test("keeps the addresses of those in other blocks when an ADD is repeated", async () => {
