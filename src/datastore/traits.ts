@@ -10,6 +10,8 @@ export interface DatastoreTraits {
   readonly listsMayLag: boolean;
   /** The record of a workload endpoint is its pod, which exists before it and ends by itself. */
   readonly recordsArePods: boolean;
+  /** What finds a block comes with it, as labels, and is compared where the block is read; otherwise it is stored beside it, and may differ. */
+  readonly blocksAreLabelled: boolean;
 }
 
 /** A transaction reads one revision, and commits all or nothing. */
@@ -18,6 +20,7 @@ export const ETCD_TRAITS: DatastoreTraits = {
   commitsAtOnce: true,
   listsMayLag: false,
   recordsArePods: false,
+  blocksAreLabelled: false,
 };
 
 /** Each write is one object, and lists may come from a cache. */
@@ -26,4 +29,5 @@ export const KUBERNETES_TRAITS: DatastoreTraits = {
   commitsAtOnce: false,
   listsMayLag: true,
   recordsArePods: true,
+  blocksAreLabelled: true,
 };

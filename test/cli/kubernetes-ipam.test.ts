@@ -149,6 +149,28 @@ describe("ipam check compares blocks with pods:", () => {
   });
 });
 
+test("ipam check asks as little with many nodes as with few (needs cluster)", async () => {
+  await run("web-0", "n1", await give("web-0", "n1", "10.65.0.7"));
+  const few = await countLists(() => world.done(["ipam", "check"]));
+  const others = Array.from({ length: 20 }, (_, at) => `many-${at}`);
+  await Promise.all(others.map((name) => createNode(world.api, name, [])));
+  const many = await countLists(() => world.done(["ipam", "check"]));
+  await world.api.kubectl(["delete", "nodes", ...others]);
+  expect(many).toBe(few);
+});
+
+/** Lists of blocks that the API server is asked for meanwhile, by its own count. */
+async function countLists(work: () => Promise<unknown>): Promise<number> {
+  const count = async (): Promise<number> => {
+    const lines = (await world.api.kubectl(["get", "--raw", "/metrics"])).split("\n");
+    const lists = lines.filter((line) => /^apiserver_request_total\{.*resource="ipamblocks".*verb="LIST"/.test(line));
+    return lists.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+  };
+  const before = await count();
+  await work();
+  return (await count()) - before;
+}
+
 test("a pool that kubectl makes over another one gives nothing, and is warned of (needs cluster)", async () => {
   await world.api.kubectl(["create", "-f", "-"], poolYaml("zz", "10.65.0.0/16"));
   // The API server gives times in whole seconds.

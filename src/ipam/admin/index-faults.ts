@@ -1,6 +1,6 @@
 /**
  * Compares the blocks with the index entries by which they are found without being read. A datastore without such entries answers from the
- * blocks, and has no faults.
+ * blocks or their labels, and has no faults.
  */
 
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
@@ -44,6 +44,8 @@ export async function findIndexFaults(
   nodes: readonly string[],
   damage: DamageList,
 ): Promise<readonly IndexFault[]> {
+  // The read of all blocks has told of labels that are wrong; to ask what each node borrows is a list of all blocks for each.
+  if (datastore.traits.blocksAreLabelled) return [];
   // Faults of a record or its claim, and all other damage, are reported elsewhere. Blocks without a claim are left out: lists follow claims.
   const isUnclaimed = (block: Block): boolean => unclaimed.some(({ cidr, node }) => node === block.node && equalPrefixes(cidr, block.cidr));
   const blocks = unclaimed.length === 0 ? recorded : recorded.filter((block) => !isUnclaimed(block));
