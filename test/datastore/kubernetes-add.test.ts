@@ -209,6 +209,21 @@ test("a node with more blocks than requests may be made at once lists them by la
   expect(await process(del, web)).toEqual(given);
 });
 
+test("an ADD that finds more pools full than requests may be made at once gets an address of the next one (needs cluster)", async () => {
+  const cidrs = Array.from({ length: 130 }, (_, i) => `10.64.${i}.0/32`);
+  // Before pool "a", which has space.
+  for (const [i, cidr] of cidrs.entries()) await putPool(`0-${i}`, cidr, 32);
+  await commit(admin, ...cidrs.map((cidr) => ({ op: "create-block", block: makeBlock(cidr, "n2", { 0: "n2" }) }) as const));
+  const web = await pods.create("web");
+  // with the limits that nobody has set
+  const datastore = openKubernetes(server, { qps: undefined, hints: { file: hintFile("n1"), node: "n1" } });
+  try {
+    expect(await add(datastore, web)).toEqual([expect.stringMatching(/^10\.65\./)]);
+  } finally {
+    datastore.close();
+  }
+});
+
 test("thirty ADDs at once on one node all get an address, and their DELs release all (needs cluster)", async () => {
   const made = await Promise.all(Array.from({ length: 30 }, (_, i) => pods.create(`p${i}`)));
   const containers = made.map((container) => ({ ...container, lockFile: join(server.folder, "turns.lock") }));

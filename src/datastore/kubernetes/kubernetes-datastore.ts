@@ -8,6 +8,7 @@ import type { BlockEntry } from "./objects/block-object.ts";
 import { toDatastoreError } from "./objects/failure.ts";
 import { Batch } from "./reads/batch.ts";
 import { IndexReads } from "./reads/block-index.ts";
+import { areManyPools } from "./reads/many-pools.ts";
 import type { NodeBlocks } from "./reads/node-blocks.ts";
 import { readNodeBlocks } from "./reads/node-blocks.ts";
 import { areManyPods, PodWindow } from "./reads/pod-window.ts";
@@ -118,7 +119,8 @@ export class KubernetesDatastore implements Datastore {
     };
     const index = new IndexReads({ batch, pagedLists: this.#pagedLists, lostClaims: this.#lostClaims, mayLag }, queries);
     const pods = areManyPods(queries) ? new PodWindow(batch) : undefined;
-    const sources = { batch, index, nodeBlocks, pods, recent: this.#recent, mayLag, onDamage };
+    const listsPools = areManyPools(queries);
+    const sources = { batch, index, nodeBlocks, pods, listsPools, recent: this.#recent, mayLag, onDamage };
     const asked = queries.map((query) => answerQuery(query, sources));
     if (batch.size > 0) this.#countRound();
     // The first failure is thrown without waiting for the others.

@@ -62,7 +62,7 @@ export class Batch {
     // although the cache ignores it: with one, a server whose cache is not yet filled asks etcd instead of refusing.
     const pageSize = labelSelector === "" ? undefined : 0;
     const resourceVersion = mayLag ? "0" : undefined;
-    return this.#ask<readonly T[]>(`${type.plural}?${namespace}&${labelSelector}&${isMetadataOnly}`, type, [], async () => {
+    return this.#ask<readonly T[]>(`${type.plural}?${namespace}&${labelSelector}&${isMetadataOnly}&${mayLag}`, type, [], async () => {
       return (await this.#client.list(type, { ...request, ...this.#options, pageSize, resourceVersion })).items;
     });
   }

@@ -18,6 +18,7 @@ import { IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
 import type { RecentBlocks } from "../state/recent-blocks.ts";
 import type { Batch } from "./batch.ts";
 import { type IndexReads, isIndexQuery } from "./block-index.ts";
+import { findPool } from "./many-pools.ts";
 import type { NodeBlocks } from "./node-blocks.ts";
 import type { PodWindow } from "./pod-window.ts";
 
@@ -28,6 +29,8 @@ export interface Sources {
   readonly nodeBlocks: (node: string) => Promise<NodeBlocks>;
   /** Where so many endpoints are asked for that they must take turns. */
   readonly pods: PodWindow | undefined;
+  /** Whether so many pools are asked for by name that one list answers for all. */
+  readonly listsPools: boolean;
   readonly recent: RecentBlocks;
   /** Whether lists of our resources may be a moment old. */
   readonly mayLag: boolean;
@@ -37,10 +40,11 @@ export interface Sources {
 
 /** @returns what `Answer` says for the type of the query */
 export async function answerQuery(query: Query, sources: Sources): Promise<unknown> {
-  const { batch, index, nodeBlocks, pods, recent, onDamage } = sources;
+  const { batch, index, nodeBlocks, pods, listsPools, recent, onDamage } = sources;
   if (isIndexQuery(query)) return await index.answer(query);
   switch (query.type) {
     case "get":
+      if (listsPools && query.ref.kind === "IPPool") return await findPool(query.ref.name, batch);
       return await getResource(query.ref, batch, pods);
     case "list":
       return await listResources(query, sources);
