@@ -7,8 +7,8 @@ import type { Address } from "../lib/ip/address.ts";
 import { ordinalOf } from "../lib/ip/prefix.ts";
 import { release } from "./block.ts";
 import { expectNotFrozen, IPAM_CONFIGURATION, momentOf } from "./cluster.ts";
-import { lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "./draft.ts";
-import type { Facts } from "./facts.ts";
+import { blockAt, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "./draft.ts";
+import { type Facts, know } from "./facts.ts";
 
 /** The queries that are certain to be needed to find out who has these addresses, or to release them. */
 export function addressQueries(addresses: readonly Address[]): readonly Query[] {
@@ -37,6 +37,9 @@ export function planReleaseAt(
   now: number,
 ): ReleaseAtPlan {
   const moment = momentOf(facts, now);
+  // All in one round: each further round reads on etcd all again.
+  const refs = addresses.flatMap((address) => know(facts, { type: "block-of-address", address }) ?? []);
+  for (const ref of refs) blockAt(facts, NO_DRAFT, ref, refs);
   const all: Allocation[] = [];
   let draft = NO_DRAFT;
   for (const address of addresses) {
