@@ -242,6 +242,44 @@ test.each(LANS)(
   },
 );
 
+/** A bridge of the node, with an address, until the test ends. */
+function addBridge(name: string, address: string): void {
+  nodePlace.must(["ip", "link", "add", name, "type", "bridge"]);
+  pods.defer(() => void nodePlace.must(["ip", "link", "del", name]));
+  nodePlace.must(["ip", "link", "set", name, "up"]);
+  nodePlace.must(["ip", "address", "add", address, "dev", name]);
+}
+
+test.each(
+  ["netplug", "netplug-ipam"].flatMap((plugin) => [
+    [
+      plugin,
+      "on the link by its own route",
+      1,
+      "10.73.1.9/32",
+      ["10.73.0.0/16", "via", "10.73.1.2", "dev", "npgtestlan1", "onlink"],
+    ] as const,
+    [
+      plugin,
+      "of an interface that is not the first choice",
+      2,
+      "10.73.2.9/28",
+      ["198.51.100.0/24", "via", "10.73.2.2", "dev", "npgtestlan2"],
+    ] as const,
+  ]),
+)("%s gives no address of a gateway that is %s", async (plugin, _how, number, address, route) => {
+  addBridge("npgtestlan0", `10.73.${number}.8/${address.split("/")[1]}`);
+  addBridge(`npgtestlan${number}`, address);
+  nodePlace.must(["ip", "route", "add", ...route]);
+  const pool = `gateway-${number}`;
+  if (!(await node.ctl(["get", "ippools", "-o", "name"])).includes(pool))
+    await node.createPool(pool, { cidr: `10.73.${number}.2/32`, blockSize: 32 });
+  const call = { containerID: node.newContainerID(), plugin, config: node.config({ ipam: { ipv4_pools: [pool] } }) };
+  pods.defer(() => node.del(call));
+  const { json } = await node.call("ADD", { ...call, netns: pods.use(new TestNetns()).path });
+  expect(json).toMatchObject({ code: 109, msg: expect.stringContaining("it is the gateway of the node's route to") });
+});
+
 test("of many pods at once each gets another one, whoever serves it", async () => {
   await node.createPool("crowded", { cidr: "10.68.0.0/26", blockSize: 26 });
   addRoutes(Array.from({ length: 32 }, (_, i) => `10.68.0.${2 * i}`));

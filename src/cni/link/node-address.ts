@@ -1,6 +1,6 @@
 /** Addresses that the node needs itself: its own, which no pod can have, and those of its gateways, which no pod should be given. */
 
-import { type Address, equalAddresses } from "../../lib/ip/address.ts";
+import { type Address, equalAddresses, toAddressBytes } from "../../lib/ip/address.ts";
 import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
@@ -18,10 +18,14 @@ export function refuseAddress(address: Address): KernelError {
 /**
  * Whether the node has a route by the address: what it sends to that gateway would reach the pod.
  *
- * @param route the node's to the address, before a pod has it. Only where that says it is a neighbour, all others are looked at
+ * @param route the node's to the address, before a pod has it: only where that says it is a neighbour are all others looked at
  */
 export function isGateway(host: RouteSocket, address: Address, { index, gateway }: Route): boolean {
-  if (index === undefined || gateway !== undefined) return false;
-  const routes = host.dump(listRoutes(address.family)).flatMap(toRoutes);
-  return routes.some((one) => one.index === index && one.gateway !== undefined && equalAddresses(one.gateway, address));
+  // Of an "onlink" route the gateway itself may be reached by that route.
+  if (gateway !== undefined) return equalAddresses(gateway, address);
+  if (index === undefined) return false;
+  const bytes = toAddressBytes(address);
+  // There may be 100,000 routes, and to take one apart costs more than all else.
+  const naming = host.dump(listRoutes(address.family)).filter(({ payload }) => Buffer.from(payload.buffer).includes(bytes));
+  return naming.flatMap(toRoutes).some((one) => one.gateway !== undefined && equalAddresses(one.gateway, address));
 }

@@ -35,8 +35,9 @@ export async function retryElsewhere(call: Call, { fault, run }: FailedRun<Kerne
 function routedAddresses(kernel: Kernel): readonly string[] {
   using host = kernel.openRouteSocket();
   const routes = [...host.dump(listRoutes(4)), ...host.dump(listRoutes(6))].flatMap(toRoutes);
-  return routes.flatMap((route) => [
+  const all = routes.flatMap((route) => [
     ...(isOfUser(route) ? [toPrefixText(route.destination)] : []),
     ...(route.gateway === undefined ? [] : [toPrefixText(toHostPrefix(route.gateway))]),
   ]);
+  return [...new Set(all)];
 }
