@@ -280,6 +280,19 @@ test.each(
   expect(json).toMatchObject({ code: 109, msg: expect.stringContaining("it is the gateway of the node's route to") });
 });
 
+test("a repeated ADD keeps an address that has become a gateway since, whatever its interface lacks", async () => {
+  addBridge("npgtestlan", "10.74.0.9/28");
+  await node.createPool("later-gateway", { cidr: "10.74.0.2/32", blockSize: 32 });
+  const config = node.config({ ipam: { ipv4_pools: ["later-gateway"] } });
+  const pod = pods.use(new TestNetns());
+  const containerID = node.newContainerID();
+  pods.defer(() => node.del({ containerID, config }));
+  const first = await node.add(pod, { containerID, config });
+  nodePlace.must(["ip", "route", "add", "198.51.100.0/24", "via", "10.74.0.2", "dev", "npgtestlan", "onlink"]);
+  pod.must(["ip", "route", "del", "default"]);
+  expect(await node.add(pod, { containerID, config })).toEqual(first);
+});
+
 test("of many pods at once each gets another one, whoever serves it", async () => {
   await node.createPool("crowded", { cidr: "10.68.0.0/26", blockSize: 26 });
   addRoutes(Array.from({ length: 32 }, (_, i) => `10.68.0.${2 * i}`));

@@ -36,7 +36,7 @@ function onPod(node: NamespacedNode, pod: Place, play: (work: LinkWork) => void,
     using sockets = openLinkSockets(linuxKernel, netns, first);
     const deadline = startDeadline(systemClock, 10_000);
     const call = { ledger: startLedger(systemClock, 0), deadline, log: silentLog, datastore: { traits }, host: { clock: systemClock } };
-    play(new LinkWork({ call, hold: { requireHeld }, sockets, mayBeGateway: false, isReplacing, undo: { push: () => {} } }));
+    play(new LinkWork({ call, hold: { requireHeld }, sockets, mayBeGateway: () => false, isReplacing, undo: { push: () => {} } }));
   });
 }
 

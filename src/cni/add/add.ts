@@ -89,8 +89,9 @@ interface Begun {
 async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const { call, hold, sockets, existing, facts, request } = begun;
   const ownLink = existing?.isOurs === true ? existing.pod : undefined;
-  // Who asks for an address may want to route by that pod. For one of a delegate there is no other.
-  const mayBeGateway = !("ipam" in request) || request.ipam.namedBy?.addresses !== undefined;
+  // Who asks for an address may want to route by that pod. For one of a delegate there is no other, nor for what the attachment had before.
+  const isOnlyChoice = !("ipam" in request) || request.ipam.namedBy?.addresses !== undefined;
+  const mayBeGateway = (): boolean => isOnlyChoice || !recording.isUndoable;
   const linkWork = new LinkWork({ call, hold, sockets, mayBeGateway, isReplacing: existing !== undefined, undo });
   const delegated = await askDelegateIfAny(begun, undo, ownLink !== undefined);
   const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };

@@ -20,8 +20,8 @@ interface Attaching {
   };
   readonly hold: Pick<Hold, "requireHeld">;
   readonly sockets: LinkSockets;
-  /** As {@link programLink} has it. */
-  readonly mayBeGateway: boolean;
+  /** As {@link programLink} has it; asked once it is known which addresses the link gets. */
+  readonly mayBeGateway: () => boolean;
   /** Whether an interface already has the attachment's names: it is replaced only after the datastore's last write. */
   readonly isReplacing: boolean;
   readonly undo: UndoStack;
@@ -73,7 +73,7 @@ export class LinkWork {
   #program(link: PodLink, pair: CreatedLink): AwaitUsable {
     const { call, sockets, hold, mayBeGateway } = this.#attaching;
     const { host, deadline, log, ledger } = call;
-    const unusable = whileHeld(hold, () => ledger.time("kernel", () => programLink(sockets, link, pair, mayBeGateway)));
+    const unusable = whileHeld(hold, () => ledger.time("kernel", () => programLink(sockets, link, pair, mayBeGateway())));
     if (unusable.length === 0) return undefined;
     return async () => {
       const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };
