@@ -118,6 +118,17 @@ describe("LinkWork", () => {
     expect(node.links(node.host)).toEqual([first.hostName]);
   });
 
+  test("makes no route to a gateway of the node, not even one that is undone", () => {
+    using node = new NamespacedNode();
+    const pod = node.addPlace("a");
+    node.ip(node.host, "link add name lan type bridge");
+    node.ip(node.host, "link set lan up");
+    node.ip(node.host, "address add 10.65.0.9/28 dev lan");
+    node.ip(node.host, "route add 198.51.100.0/24 via 10.65.0.7");
+    onPod(node, pod, (work) => expect(() => work.finish(first)).toThrow('use address "10.65.0.7/32": EEXIST'));
+    expect(node.ipJson(node.host, "route show 10.65.0.7")).toEqual([]);
+  });
+
   test("touches no interface of an earlier ADD before the datastore has written all", () => {
     using node = new NamespacedNode();
     const pod = node.addPlace("a");

@@ -87,17 +87,16 @@ function createPair({ host, netns }: LinkSockets, link: PodLink): CreatedLink {
   return { ...created, peer: created.peer };
 }
 
-/** Looks first how the node reaches the addresses without this link. */
+/** Looks first how the node reaches the addresses without this link: what it sends to a gateway must not come here, not even until the undo. */
 function programHost(host: RouteSocket, link: PodLink, { index }: Link, mayBeGateway: boolean): void {
-  const { addresses } = link;
-  const outcomes = host.transact([...addresses.map((address) => getRoute(address)), ...hostRequests(link, index)]);
-  for (const { error } of outcomes.slice(addresses.length)) if (error !== undefined) throw error;
-  for (const [i, address] of addresses.entries()) {
+  const outcomes = host.transact(link.addresses.map((address) => getRoute(address)));
+  for (const [i, address] of link.addresses.entries()) {
     const reply = outcomes[i]?.replies[0];
     const route = reply && toRoute(reply);
     if (route === undefined) continue;
     if (route.isLocal || (!mayBeGateway && isGateway(host, address, route))) throw refuseAddress(address);
   }
+  execute(host, hostRequests(link, index));
 }
 
 /** @returns what is not usable yet */
