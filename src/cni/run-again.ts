@@ -6,20 +6,29 @@ import type { FailedRun } from "./failed-run.ts";
 import type { CniVerb } from "./protocol/versions.ts";
 
 /** @throws `fault` where the call would fail again; NetplugError */
-export async function runAgain(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<void> {
-  if (!(fault instanceof CorruptBlock)) return await runElsewhere(verb, call, { fault, run });
-  const { retryWithoutDamaged } = await import("./damaged-block/retry.ts");
-  // Without the block an ADD may be given an address in use.
-  const runWithout: FailedRun["run"] = (_verb, without) =>
-    run(verb, without).catch((second: unknown) => runElsewhere(verb, without, { fault: second, run }));
-  await retryWithoutDamaged(verb, call, { fault, run: runWithout });
+export async function runAgain(verb: CniVerb, call: Call, failed: FailedRun): Promise<void> {
+  if (failed.fault instanceof CorruptBlock) await runWithoutDamaged(verb, call, failed, runElsewhere);
+  else await runElsewhere(verb, call, failed, runWithoutDamaged);
 }
 
-async function runElsewhere(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<void> {
+/** @param other for the next run, if it fails in turn: without a block an ADD may be given an address in use, and without that need a damaged block */
+type Remedy = (verb: CniVerb, call: Call, failed: FailedRun, other?: Remedy) => Promise<void>;
+
+const runWithoutDamaged: Remedy = async (verb, call, { fault, run }, other) => {
+  if (!(fault instanceof CorruptBlock)) throw fault;
+  const { retryWithoutDamaged } = await import("./damaged-block/retry.ts");
+  await retryWithoutDamaged(verb, call, { fault, run: orElse(run, other) });
+};
+
+const runElsewhere: Remedy = async (verb, call, { fault, run }, other) => {
   // A delegate knows best which addresses are in use.
   if (verb !== "ADD" || !hasOwnIpam(call)) throw fault;
   const { isRouteInTheWay } = await import("./add/address-in-use/refusal.ts");
   if (!isRouteInTheWay(fault)) throw fault;
   const { retryElsewhere } = await import("./add/address-in-use/retry.ts");
-  await retryElsewhere(call, { fault, run });
+  await retryElsewhere(call, { fault, run: orElse(run, other) });
+};
+
+function orElse(run: FailedRun["run"], other: Remedy | undefined): FailedRun["run"] {
+  return other === undefined ? run : (verb, call) => run(verb, call).catch((fault: unknown) => other(verb, call, { fault, run }));
 }

@@ -54,7 +54,8 @@ async function attach(): Promise<Attached> {
   return { containerID, pod, result, address: result.ips?.[0]?.address.replace("/32", "") ?? "" };
 }
 
-const blockOf = ({ address }: Attached): string => `${address.replace(/\d+$/, (last) => String(Number(last) & ~1))}/31`;
+const toBlock = (address: string): string => `${address.replace(/\d+$/, (last) => String(Number(last) & ~1))}/31`;
+const blockOf = ({ address }: Attached): string => toBlock(address);
 
 const toCall = ({ containerID, pod }: Attached): { readonly containerID: string; readonly netns: string } => ({
   containerID,
@@ -105,6 +106,26 @@ test("gives none that is in use on the node, though nobody has it allocated", as
   const pod = pods.use(new TestNetns());
   const given = await node.add(pod, { containerID: node.newContainerID(), config: node.config({ ipam: { ipv4_pools: ["four"] } }) });
   expect(given.ips).toMatchObject([{ address: "10.67.0.3/32" }]);
+});
+
+test("is left out, too, by a node that borrows because its own last address is in use", async () => {
+  await repair();
+  await node.createPool("four-blocks", { cidr: "10.68.0.0/29", blockSize: 31 });
+  await using made = new AsyncDisposableStack();
+  const give = async (nodename: string): Promise<string> => {
+    const call = { containerID: node.newContainerID(), config: node.config({ nodename, ipam: { ipv4_pools: ["four-blocks"] } }) };
+    made.defer(() => node.del(call));
+    return (await node.add(pods.use(new TestNetns()), call)).ips?.[0]?.address.replace("/32", "") ?? "";
+  };
+  const given: string[] = [];
+  for (const each of ["node-a", "node-b", "node-c", "node-d"]) given.push(await give(each));
+  const [ownSpare, inDamagedSpare, ...spares] = given.map((address) => address.replace(/\d$/, (last) => String(Number(last) ^ 1)));
+  const route = [`${ownSpare}/32`, "dev", "lo"];
+  nodePlace.must(["ip", "route", "add", ...route]);
+  pods.defer(() => void nodePlace.must(["ip", "route", "del", ...route]));
+  const repairOther = await damage(toBlock(inDamagedSpare ?? ""));
+  made.defer(repairOther);
+  expect(spares).toContain(await give("node-a"));
 });
 
 test("keeps the addresses of those in other blocks when an ADD is repeated", async () => {
