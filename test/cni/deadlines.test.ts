@@ -154,7 +154,8 @@ describe("an ADD", () => {
   });
 
   test.each([
-    [{ kubeconfig: "/etc/kube.conf" }, 'of kubeconfig "/etc/kube.conf"'],
+    [{ kubeconfig: "/etc/$&.conf" }, 'of kubeconfig "/etc/$&.conf"'],
+    [{ kubeconfig: "/etc/kube.conf", k8s_api_root: "http://10.0.0.1:8080" }, "at http://10.0.0.1:8080"],
     [{ k8s_api_root: "http://10.0.0.1:8080" }, "at http://10.0.0.1:8080"],
   ])("or which API server that is: %j", async (kubernetes, where) => {
     const { msg } = await call("DEL", { datastore_type: "kubernetes", kubernetes }, () => deafFrom(1));

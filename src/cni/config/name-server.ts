@@ -15,7 +15,11 @@ export function nameServer(thrown: unknown, config: NetworkConfig, env: Readonly
   if (!whom) return thrown;
   const { kind, message, details, retriable, cause } = thrown;
   const where = whom === "the datastore" ? placeOf(resolveDatastore(config, env)) : placeOfApi(resolveKubeSettings(config, env));
-  return new NetplugError(kind, message.replace(whom, `${whom} ${where}`), { retriable, cause, details });
+  return new NetplugError(
+    kind,
+    message.replace(whom, () => `${whom} ${where}`),
+    { retriable, cause, details },
+  );
 }
 
 function placeOf(config: DatastoreConfig): string {
@@ -25,7 +29,8 @@ function placeOf(config: DatastoreConfig): string {
   return `at ${endpoints.length === 0 ? DEFAULT_ETCD_ENDPOINT : endpoints.join(", ")}`;
 }
 
+/** An API root replaces the server of a kubeconfig. */
 function placeOfApi({ kubeconfig, apiRoot }: KubeSettings): string {
-  if (kubeconfig !== undefined) return `of kubeconfig ${quote(kubeconfig)}`;
-  return apiRoot === undefined ? "of this cluster" : `at ${apiRoot}`;
+  if (apiRoot !== undefined) return `at ${apiRoot}`;
+  return kubeconfig === undefined ? "of this cluster" : `of kubeconfig ${quote(kubeconfig)}`;
 }
