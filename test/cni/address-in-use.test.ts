@@ -179,16 +179,20 @@ test.each(["netplug", "netplug-ipam"].flatMap((plugin) => FAMILIES.map((family) 
   },
 );
 
+/** Of the node, with an address, until the test ends. */
+function addBridge(name: string, ...address: readonly string[]): void {
+  nodePlace.must(["ip", "link", "add", name, "type", "bridge"]);
+  pods.defer(() => void nodePlace.must(["ip", "link", "del", name]));
+  nodePlace.must(["ip", "link", "set", name, "up"]);
+  nodePlace.must(["sysctl", "-qw", `net.ipv6.conf.${name}.forwarding=1`]);
+  nodePlace.must(["ip", "address", "add", ...address, "dev", name]);
+}
+
 test.each([
   ["IPv4 broadcast", 4, "10.71.0.248/29", ["10.71.0.249/29", "broadcast", "10.71.0.255"], "10.71.0.255"],
   ["IPv6 anycast", 6, "fd71::/125", ["fd71::1/125", "nodad"], "fd71::"],
 ] as const)("no pod has an address that is the %s address of the node's network", async (_kind, family, cidr, address, asked) => {
-  const link = `npgtest${family}`;
-  nodePlace.must(["ip", "link", "add", link, "type", "bridge"]);
-  pods.defer(() => void nodePlace.must(["ip", "link", "del", link]));
-  nodePlace.must(["ip", "link", "set", link, "up"]);
-  nodePlace.must(["sysctl", "-qw", `net.ipv6.conf.${link}.forwarding=1`]);
-  nodePlace.must(["ip", "address", "add", ...address, "dev", link]);
+  addBridge(`npgtest${family}`, ...address);
   await node.createPool(`own-network-${family}`, { cidr, blockSize: family === 4 ? 29 : 125 });
   const call = { containerID: node.newContainerID(), netns: pods.use(new TestNetns()).path, args: `IP=${asked}` };
   const { json } = await node.call("ADD", call);
@@ -204,10 +208,7 @@ async function poolWithGateway(
 ): Promise<{ readonly gateway: string; readonly config: Json }> {
   const link = "npgtestlan";
   const [gateway, own] = [`${base}2`, `${base}5`];
-  nodePlace.must(["ip", "link", "add", link, "type", "bridge"]);
-  pods.defer(() => void nodePlace.must(["ip", "link", "del", link]));
-  nodePlace.must(["ip", "link", "set", link, "up"]);
-  nodePlace.must(["ip", "address", "add", `${own}/${blockSize - 2}`, "dev", link, ...(family === "IPv6" ? ["nodad"] : [])]);
+  addBridge(link, `${own}/${blockSize - 2}`, ...(family === "IPv6" ? ["nodad"] : []));
   nodePlace.must(["ip", "route", "add", family === "IPv4" ? "198.51.100.0/24" : "2001:db8:51::/48", "via", gateway, "dev", link]);
   const pool = `own-lan-${blockSize}`;
   const known = await node.ctl(["get", "ippools", "-o", "name"]);
@@ -241,14 +242,6 @@ test.each(LANS)(
     expect((await add(`IP=${gateway}`))?.ips?.[0]?.address.replace(/\/\d+$/, "")).toBe(gateway);
   },
 );
-
-/** A bridge of the node, with an address, until the test ends. */
-function addBridge(name: string, address: string): void {
-  nodePlace.must(["ip", "link", "add", name, "type", "bridge"]);
-  pods.defer(() => void nodePlace.must(["ip", "link", "del", name]));
-  nodePlace.must(["ip", "link", "set", name, "up"]);
-  nodePlace.must(["ip", "address", "add", address, "dev", name]);
-}
 
 test.each(
   ["netplug", "netplug-ipam"].flatMap((plugin) => [
