@@ -21,6 +21,18 @@ describe("the network config", () => {
     expect(node.read(`net.d/${CONFLIST}`)).toBe('{"name":"from-file","plugins":[{"type":"x","n":"host-a","mtu":1400}]}\n');
   });
 
+  test.each(["CNI_NETWORK_CONFIG", "CNI_NETWORK_CONFIG_FILE"])(
+    "is taken from %s without the byte order mark before it",
+    async (variable) => {
+      using node = new InstallNode();
+      const text = '{"name":"marked","plugins":[{"type":"x"}]}';
+      node.write("template", `\ufeff${text}`);
+      const value = variable === "CNI_NETWORK_CONFIG" ? `\ufeff${text}` : join(node.folder, "template");
+      expect((await node.run({ env: { [variable]: value } })).status).toBe(0);
+      expect(node.read(`net.d/${CONFLIST}`)).toBe(text);
+    },
+  );
+
   test.each<[what: string, env: Readonly<Record<string, string>>, message: string]>([
     ["a template that is no JSON", { CNI_NETWORK_CONFIG: '{"etcd_password": "s3cret"' }, "read CNI_NETWORK_CONFIG: line 1, column 27"],
     ["a placeholder that there is not", { CNI_NETWORK_CONFIG: '"__MTU__"' }, "fill in CNI_NETWORK_CONFIG: __MTU__ is no placeholder"],

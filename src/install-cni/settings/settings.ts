@@ -78,7 +78,8 @@ export interface Settings {
 /** @throws NetplugError invalidConfig naming variable, found and wanted */
 export function readSettings(options: Options, env: Environment): Settings {
   const templatePath = readPath(env, "CNI_NETWORK_CONFIG_FILE");
-  const templateText = readText(env, "CNI_NETWORK_CONFIG");
+  // A byte order mark, which some editors write, is no part of the JSON, as in a file.
+  const templateText = readText(env, "CNI_NETWORK_CONFIG")?.replace(/^\ufeff/, "");
   const template = templatePath !== undefined ? { path: templatePath } : templateText !== undefined ? { text: templateText } : undefined;
   const service = readService(env);
   return {
