@@ -11,7 +11,10 @@ async function validate(stdin: string): Promise<readonly [status: number, stdout
   return [status, stdout, stderr];
 }
 
-const pool = (name: string, spec = "cidr: 10.65.0.0/16"): string =>
+/** Of its own by the first letter of the name. */
+const cidrOf = (name: string): string => `10.${name.charCodeAt(0)}.0.0/16`;
+
+const pool = (name: string, spec = `cidr: ${cidrOf(name)}`): string =>
   `apiVersion: netplug.io/v3\nkind: IPPool\nmetadata: {name: ${name}}\nspec: {${spec}}\n`;
 
 describe("several documents", () => {
@@ -19,9 +22,9 @@ describe("several documents", () => {
     ["YAML", `---\n${pool("a")}--- # next\n# nothing but a comment\n---\n${pool("b")}...\n---\n${pool("c")}`],
     ["YAML with the line ends of Windows", `${pool("a")}---\n${pool("b")}---\n${pool("c")}`.replaceAll("\n", "\r\n")],
     ["JSON one after the other", `${poolYaml("a", "10.1.0.0/16")}${poolYaml("b", "10.2.0.0/16")}\n\n${poolYaml("c", "10.3.0.0/16")}`],
-    ["JSON between the marks of YAML", ["a", "b", "c"].map((name) => `${poolYaml(name, "10.1.0.0/16")}\n`).join("---\n")],
+    ["JSON between the marks of YAML", ["a", "b", "c"].map((name) => `${poolYaml(name, cidrOf(name))}\n`).join("---\n")],
     ["YAML in braces", ["a", "b", "c"].map((name) => `{${pool(name).trimEnd().replaceAll("\n", ", ")}}\n`).join("---\n")],
-    ["a list", `kind: List\napiVersion: v1\nitems: [${["a", "b", "c"].map((name) => poolYaml(name, "10.1.0.0/16")).join(", ")}]`],
+    ["a list", `kind: List\napiVersion: v1\nitems: [${["a", "b", "c"].map((name) => poolYaml(name, cidrOf(name))).join(", ")}]`],
   ])("as %s are all read", async (_, stdin) => {
     expect(await validate(stdin)).toEqual([0, "ippool/a valid\nippool/b valid\nippool/c valid\n", ""]);
   });

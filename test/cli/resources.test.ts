@@ -60,6 +60,17 @@ describe("create, apply, replace", () => {
     expect((await world.ctl(["apply", "-f", "-"], { stdin: twice })).stdout).toBe("ippool/blue created\nippool/blue unchanged\n");
   });
 
+  test.each(["create", "apply", "validate"])("%s refuses pools of one file that overlap, and nothing is written", async (command) => {
+    const stdin = [poolYaml("a", "10.1.0.0/16"), poolYaml("b", "10.2.0.0/16"), poolYaml("c", "10.1.8.0/24")].join("\n---\n");
+    expect(await world.ctl([command, "-f", "-"], { stdin })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(
+        'validate IPPool "c" (stdin, document 3): spec.cidr: 10.1.8.0/24 overlaps ippool "a" (10.1.0.0/16) of stdin, document 1; choose another CIDR, or leave one of them out\n',
+      ),
+    });
+    expect(await world.stored("/netplug/")).toEqual({});
+  });
+
   test("nothing is written when one of several documents is invalid, and every problem is told", async () => {
     const yaml = `${poolYaml("a", "10.1.0.0/16")}\n---\n${poolYaml("b", "10.2.3.4/16", { natOutgoin: true })}\n`;
     const { status, stderr } = await world.ctl(["apply", "-f", world.file("pools.yaml", yaml)]);

@@ -72,21 +72,24 @@ test.each(["create", "apply"] as const)("%s of a hundred pools reads once which 
   expect(world.lists).toBe(1);
 });
 
-test("pools of one file may overlap neither each other nor those that there were", async () => {
+test("pools may overlap neither each other in one file nor those that there were", async () => {
   const world = createWorld();
+  const [a, b] = [poolOf("a", "10.66.0.0/16"), poolOf("b", "10.67.0.0/16")];
   await world.run("create", [poolOf("old", "10.65.0.0/16")]);
-  const output = await world.run("apply", [
-    poolOf("a", "10.66.0.0/16"),
-    poolOf("b", "10.66.1.0/24"),
-    poolOf("c", "10.65.1.0/24"),
-    poolOf("d", "10.66.0.0/15"),
-    poolOf("e", "10.67.0.0/16"),
-  ]);
-  expect(output).toContain('create ippool "b": 10.66.1.0/24 overlaps ippool "a" (10.66.0.0/16)');
+  const overlapping = [poolOf("inside", "10.66.1.0/24"), poolOf("around", "10.66.0.0/15")];
+  const refused = await world.run("apply", [a, ...overlapping, b]);
+  expect(refused).toContain(
+    'validate IPPool "inside" (stdin, document 2): spec.cidr: 10.66.1.0/24 overlaps ippool "a" (10.66.0.0/16) of stdin',
+  );
+  expect(refused).toContain(
+    'validate IPPool "around" (stdin, document 3): spec.cidr: 10.66.0.0/15 overlaps ippool "a" (10.66.0.0/16) of stdin',
+  );
+  const names = async (): Promise<readonly string[]> =>
+    (await world.datastore.read([{ type: "list", kind: "IPPool" }]))[0].map(({ value }) => value.metadata.name);
+  expect(await names()).toEqual(["old"]);
+  const output = await world.run("apply", [a, poolOf("c", "10.65.1.0/24"), b]);
   expect(output).toContain('create ippool "c": 10.65.1.0/24 overlaps ippool "old" (10.65.0.0/16)');
-  expect(output).toContain('create ippool "d": 10.66.0.0/15 overlaps ippool "a" (10.66.0.0/16)');
-  const [pools] = await world.datastore.read([{ type: "list", kind: "IPPool" }]);
-  expect(pools.map(({ value }) => value.metadata.name)).toEqual(["a", "e", "old"]);
+  expect(await names()).toEqual(["a", "b", "old"]);
 });
 
 test("what others write is known a second later, and at once after a conflict", async () => {

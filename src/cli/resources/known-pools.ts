@@ -1,6 +1,5 @@
-/** CIDRs of all pools, for a command that creates many pools, so that it need not list them for each. */
+/** CIDRs of all pools, for a command that creates many pools, so that it need not list them for each: its own do not overlap. */
 
-import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
@@ -38,12 +37,6 @@ export class KnownPools {
     const lifetimeMs = Math.min(LONGEST_LIFETIME_MS, Math.max(LIFETIME_MS, (answered - asked) * LIFETIME_READS));
     this.#known = { cidrs, until: answered + lifetimeMs };
     return cidrs;
-  }
-
-  /** Notes a pool that the command has made. */
-  add(pool: Resource): void {
-    const cidr = cidrOfPool(pool);
-    if (cidr !== undefined) this.#known?.cidrs.set(pool.metadata.name, cidr);
   }
 
   /** The next query reads the pools again. */

@@ -4,6 +4,7 @@ import { type Problem, UnknownKind, ValidationError } from "../../api/schema/pro
 import type { AnyResource } from "../../api/registry.ts";
 import { KINDS } from "../../api/registry.ts";
 import { validateResource } from "../../api/validate.ts";
+import { overlaps, parsePrefix, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { checkSelector } from "../../policy/selector/check.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
@@ -47,24 +48,47 @@ export function checkDocuments(documents: readonly InputDocument[], namespace: s
   return { valid, invalid };
 }
 
-/** As {@link checkDocuments}, for documents to be written: two that say different things of one object are mostly a copy with the old name. */
+/** As {@link checkDocuments}, for documents to be written: they must not contradict each other. */
 export function checkDocumentsToWrite(...input: Parameters<typeof checkDocuments>): CheckedDocuments {
   const checked = checkDocuments(...input);
   const valid: ValidDocument[] = [];
   const invalid = [...checked.invalid];
   const firsts = new Map<string, ValidDocument>();
+  const pools: PoolDocument[] = [];
   for (const document of checked.valid) {
     const { kind, metadata } = document.resource;
     const key = `${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
-    const first = firsts.get(key) ?? document;
-    firsts.set(key, first);
-    if (Bun.deepEquals(first.resource, document.resource)) valid.push(document);
-    else {
-      const problem = { path: "metadata.name", message: `${first.origin} says something else of the same ${kind}; want each once` };
-      invalid.push({ origin: document.origin, error: new ValidationError(`${kind} ${quote(metadata.name)}`, [problem]) });
-    }
+    const first = firsts.get(key);
+    if (first === undefined) firsts.set(key, document);
+    const problem = first === undefined ? overlapWith(pools, document) : differenceFrom(first, document);
+    if (problem === undefined) valid.push(document);
+    else invalid.push({ origin: document.origin, error: new ValidationError(`${kind} ${quote(metadata.name)}`, [problem]) });
   }
   return { valid, invalid };
+}
+
+/** Two that say different things of one object are mostly a copy with the old name. */
+function differenceFrom(first: ValidDocument, { resource }: ValidDocument): Problem | undefined {
+  if (Bun.deepEquals(first.resource, resource)) return undefined;
+  return { path: "metadata.name", message: `${first.origin} says something else of the same ${resource.kind}; want each once` };
+}
+
+interface PoolDocument {
+  readonly name: string;
+  readonly cidr: Prefix;
+  readonly origin: string;
+}
+
+/** Otherwise the first pool would be written, and the second refused. @param pools those before; a further one is added */
+function overlapWith(pools: PoolDocument[], { resource, origin }: ValidDocument): Problem | undefined {
+  if (resource.kind !== "IPPool") return undefined;
+  const { name } = resource.metadata;
+  const cidr = parsePrefix(resource.spec.cidr);
+  const other = pools.find((pool) => overlaps(pool.cidr, cidr));
+  pools.push({ name, cidr, origin });
+  if (other === undefined) return undefined;
+  const where = `ippool ${quote(other.name)} (${toPrefixText(other.cidr)}) of ${other.origin}`;
+  return { path: "spec.cidr", message: `${toPrefixText(cidr)} overlaps ${where}; choose another CIDR, or leave one of them out` };
 }
 
 /**

@@ -55,7 +55,6 @@ export async function createResource(target: Target, resource: AnyResource): Pro
     requireSmall(created);
     const result = await datastore.commit([{ op: "create", resource: created }, ...guards]);
     if (!result.committed) pools.forget();
-    else if (created.kind === "IPPool") pools.add(created);
     return result.committed ? { created } : undefined;
   }).then(({ created }) => created);
 }
