@@ -266,6 +266,16 @@ test("impersonation acts as another user with a group (needs cluster)", async ()
   expect(refused.details).toContain('User "carol" cannot list');
 });
 
+test("impersonation by one who may not is told at once (needs cluster)", async () => {
+  const path = `${api.folder}/alice-as.kubeconfig`;
+  const text = await Bun.file(api.issue("alice").kubeconfigFile).text();
+  await Bun.write(path, text.replace("  user:\n", "  user:\n    as: carol\n"));
+  const client = openClient(api, {}, { kubeconfig: path });
+  const { message } = await failureOf(client.list(PODS), KubeError);
+  expect(message).toMatch(/^impersonate\S* \S+ is not permitted; "as" of the kubeconfig asks to impersonate: /);
+  expect(client.requester.counts).toEqual({ requests: 1, retries: 0 });
+});
+
 /** Without what must differ between two objects. */
 function contentOf(object: KubeObject): unknown {
   const { labels, annotations } = object.metadata;

@@ -26,6 +26,21 @@ describe("a refusal", () => {
     });
   });
 
+  test.each([
+    ["impersonate", "users", ""],
+    ["impersonate:user-info", "users", "authentication.k8s.io"],
+    ["impersonate-on:user-info:list", "pods", ""],
+  ])("of an impersonation says so, in the words of each version: %s", (verb, resource, group) => {
+    const message = `${resource} "jane" is forbidden: User "u" cannot ${verb} resource "${resource}" in API group "${group}" at the cluster scope`;
+    const name = group === "" ? resource : `${resource}.${group}`;
+    expect(failure("list", 403, { reason: "Forbidden", message }, undefined, POOLS)).toMatchObject({
+      code: 108,
+      message: `${verb} ${name} is not permitted; "as" of the kubeconfig asks to impersonate: permit that, or leave "as" out`,
+      details: message,
+      denied: undefined,
+    });
+  });
+
   test("names the group where there is one", () => {
     const message =
       'ippools.netplug.io "web" is forbidden: User "u" cannot get resource "ippools" in API group "netplug.io" at the cluster scope';

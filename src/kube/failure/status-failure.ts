@@ -74,12 +74,23 @@ function toAnswerText(action: string, { reason }: Status, text: string, { status
 function toForbidden(request: KubeRequest, text: string, { role }: FailureContext, options: KubeErrorOptions): KubeError {
   const denied = parseDenied(text) ?? deniedCreate(request, text) ?? deniedRead(request);
   if (denied === undefined) return new KubeError("forbidden", `${toActionText(request)}: refused: ${text}`, options);
+  if (denied.verb.startsWith("impersonate")) return toImpersonationDenied(denied, { ...options, details: text });
   const message = `${denied.verb} ${denied.resource} is not permitted${role === undefined ? "" : `; role ${role}`}`;
   return new KubeError("forbidden", message, { ...options, denied, details: text });
 }
 
+/** Without `denied`: no role of ours permits it, and nothing is gained by waiting for a server that starts. */
+function toImpersonationDenied({ verb, resource }: DeniedAction, options: KubeErrorOptions): KubeError {
+  return new KubeError(
+    "forbidden",
+    `${verb} ${resource} is not permitted; "as" of the kubeconfig asks to impersonate: permit that, or leave "as" out`,
+    options,
+  );
+}
+
+/** From 1.36 on a verb may be `impersonate:user-info` or `impersonate-on:user-info:list`. */
 function parseDenied(text: string): DeniedAction | undefined {
-  const match = /cannot (\w+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?/.exec(text);
+  const match = /cannot ([\w:-]+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?/.exec(text);
   const [, verb, resource, group, namespace] = match ?? [];
   if (verb === undefined || resource === undefined) return undefined;
   return { verb, resource: group === undefined || group === "" ? resource : `${resource}.${group}`, namespace };
