@@ -65,13 +65,13 @@ export function release(block: Block, isTarget: (allocation: Allocation) => bool
   const allocations = block.allocations.filter(({ ordinal }) => !ordinals.has(ordinal));
   const releasedAt = withoutFuture(block, now);
   for (const ordinal of ordinals) releasedAt.set(ordinal, now);
-  const emptySince = allocations.length === 0 ? latest(now, releasedAt, cooldown) : undefined;
+  const emptySince = allocations.length === 0 ? cooledDownAt(now, releasedAt, cooldown) : undefined;
   return { block: { ...block, allocations, free: [...block.free, ...ordinals], releasedAt, emptySince }, released };
 }
 
 /** Whether nothing is allocated and nothing cools down: then another node may have it. */
 export function isEmpty(block: Block, { now, cooldown }: Moment): boolean {
-  return block.emptySince !== undefined && hasBegun(block.emptySince, now) && latest(0, block.releasedAt, cooldown) <= now;
+  return block.emptySince !== undefined && hasBegun(block.emptySince, now) && cooledDownAt(0, block.releasedAt, cooldown) <= now;
 }
 
 /** Longer than any cool-down lasts, and than a block must be empty to be deleted: in seconds. */
@@ -101,7 +101,7 @@ function withoutFuture({ releasedAt }: Block, now: number): Map<number, number> 
 }
 
 /** The second in which the last address of an empty block has cooled down, or `atLeast`. */
-function latest(atLeast: number, releasedAt: ReadonlyMap<number, number>, cooldown: number): number {
+export function cooledDownAt(atLeast: number, releasedAt: ReadonlyMap<number, number>, cooldown: number): number {
   if (cooldown <= 0) return atLeast;
   let end = atLeast;
   for (const at of releasedAt.values()) end = Math.max(end, at + cooldown + 1);

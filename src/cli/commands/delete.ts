@@ -4,6 +4,7 @@ import { KINDS } from "../../api/registry.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
 import { refOf } from "../../datastore/resource-ref.ts";
 import { messageOf } from "../../lib/errors.ts";
+import { toTimeText } from "../../lib/time-text.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
@@ -67,10 +68,11 @@ function toFoundText({ text }: { readonly text?: string }): string {
   return text === undefined ? "" : `; what was stored in its place was ${toShown(text)}`;
 }
 
-function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses, text }: PoolDeletion): string {
+function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses, coolsUntil, text }: PoolDeletion): string {
   if (text !== undefined) return `${toFoundText({ text })}; its blocks stay`;
   const released = releasedBlocks === 0 ? "" : `; ${count(releasedBlocks, "empty block")} released`;
   if (keptBlocks === 0) return released;
-  const kept = `${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use ${keptBlocks === 1 ? "stays; once it is" : "stay; once they are"} empty`;
+  const cooling = coolsUntil === undefined ? "" : `, and others that cool down until ${toTimeText(coolsUntil)},`;
+  const kept = `${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use${cooling} ${keptBlocks === 1 ? "stays; once it is" : "stay; once they are"} empty`;
   return `${released}; ${kept}, create the pool again and delete it`;
 }

@@ -1,11 +1,13 @@
 /** Deletes a pool whose addresses may be in use. */
 
 import type { IPPoolSpec } from "../../api/ip-pool.ts";
+import { withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";
 import type { Resource } from "../../api/resource.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Revision, Stored, Write } from "../../datastore/datastore.ts";
 import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
-import { hasBegun } from "../../ipam/block.ts";
+import { cooledDownAt, hasBegun } from "../../ipam/block.ts";
+import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
 import { withRetries } from "./compare-and-swap.ts";
 import { deleteIfEmpty } from "./empty-block.ts";
@@ -18,9 +20,11 @@ import { guardsFor } from "./write-guards.ts";
 /** What became of the pool's blocks. */
 export interface PoolDeletion {
   readonly releasedBlocks: number;
-  /** Blocks that stay, because running workloads keep their addresses. */
+  /** Blocks that stay, because running workloads keep their addresses, or some cool down. */
   readonly keptBlocks: number;
   readonly keptAddresses: number;
+  /** The second since 1970 in which the last address of those without any in use has cooled down; undefined: none cools down. */
+  readonly coolsUntil?: number | undefined;
   /** What was stored in its place, if that was no pool: where its blocks are is not known. */
   readonly text?: string;
 }
@@ -76,18 +80,26 @@ async function releaseEmptyBlocks(target: Target, within: Prefix): Promise<numbe
   }
 }
 
-async function countKept({ datastore }: Target, within: Prefix): Promise<Omit<PoolDeletion, "releasedBlocks">> {
+async function countKept({ datastore, io }: Target, within: Prefix): Promise<Omit<PoolDeletion, "releasedBlocks">> {
+  const [configuration] = await datastore.read([IPAM_CONFIGURATION]);
+  const { ipCooldownSeconds } = withIPAMConfigurationDefaults(configuration?.value.spec as object | undefined);
+  const now = Math.floor(io.clock.now() / 1_000);
   let keptBlocks = 0;
   let keptAddresses = 0;
+  let latest = now;
   for await (const refs of inGroups(claimedBlocks(datastore, within))) {
     const blocks = await datastore.read(refs.map(({ cidr, node }) => ({ type: "block", ref: { cidr, node } }) as const));
     for (const block of blocks) {
       if (block === undefined) continue;
       keptBlocks++;
       keptAddresses += block.value.allocations.length;
+      const { emptySince, releasedAt } = block.value;
+      if (emptySince === undefined) continue;
+      if (!hasBegun(emptySince, now)) latest = Math.max(latest, emptySince);
+      latest = cooledDownAt(latest, releasedAt, ipCooldownSeconds);
     }
   }
-  return { keptBlocks, keptAddresses };
+  return { keptBlocks, keptAddresses, coolsUntil: latest > now ? latest : undefined };
 }
 
 /** Groups of as many as are read at once; the last may be smaller. */
