@@ -204,7 +204,7 @@ test.each([
     const resource = { ...pool, metadata: { ...pool.metadata, annotations: { note: "x".repeat(size) } } };
     expect(await failureOf(datastore.commit([{ op: "create", resource }]))).toMatchObject({
       kind: "internal",
-      message: expect.stringContaining(reason),
+      message: expect.stringMatching(new RegExp(`${reason}.*; .* longer blockSize$`)),
     });
     expect(datastore.requests.roundTrips - roundTrips).toBe(1);
     datastore.close();

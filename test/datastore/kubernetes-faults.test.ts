@@ -8,6 +8,7 @@ import { durationOf } from "../support/time/duration.ts";
 import { untilAllowed } from "../support/servers/rights.ts";
 import { add, del } from "./attachments.ts";
 import { createAudit } from "./audit.ts";
+import { makeBlock } from "./blocks.ts";
 import type { Fate, PassingRequest } from "../support/servers/fault-proxy.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { share } from "../support/share.ts";
@@ -256,6 +257,20 @@ describe("a permission that is missing is code 108 (needs cluster)", () => {
     });
     expect(await held()).toEqual([]);
   });
+});
+
+test.each([
+  [1_600_000, "request is too large"],
+  [2_200_000, "larger than max"],
+])("a block of %i bytes is refused for good, not sent again and again (needs cluster)", async (size, reason) => {
+  const block = makeBlock("10.65.0.0/26", "n1", { 0: "n1" });
+  const [first] = block.allocations;
+  if (first === undefined) throw new Error("no allocation");
+  const long = { ...block, allocations: [{ ...first, owner: { ...first.owner, pod: "x".repeat(size) } }] };
+  const before = proxy.seen.length;
+  const failure = await failureOf(through((datastore) => datastore.commit([{ op: "create-block", block: long }])));
+  expect(failure).toMatchObject({ kind: "internal", message: expect.stringMatching(new RegExp(`${reason}.*; .* longer blockSize$`)) });
+  expect(proxy.seen.slice(before).filter((request) => request === "POST ipamblocks")).toHaveLength(1);
 });
 
 describe("a watch (needs cluster)", () => {

@@ -139,6 +139,8 @@ function reasonOf(request: KubeRequest, { status: code, body }: FailedAnswer, st
     case 429:
       return "throttled";
     default:
+      // With 500 the API server passes on what its etcd says of the write, which was not done and never will be.
+      if (!isRead(request) && status !== undefined && /request is too large|larger than max/.test(status.message)) return "badRequest";
       // 408 comes from a proxy in front of the server, and means that the request may be made again.
       if (code >= 500 || code === 408) return "serverFault";
       // An API server says why it refuses a write, and does not refuse a read like this.

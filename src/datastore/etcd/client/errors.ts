@@ -2,6 +2,7 @@
 
 import { type ErrorName, NetplugError } from "../../../lib/errors.ts";
 import { OutcomeUnknown } from "../../outcome-unknown.ts";
+import { adviceIfTooLarge } from "../../too-large.ts";
 import { type EtcdFailure, type FailureClass, NO_REPLY, STATUS } from "../protocol/failure.ts";
 
 /** What was being done. */
@@ -55,6 +56,7 @@ function adviceFor(tries: readonly FailedTry[], failureClass: FailureClass): str
     return `; check the etcd user, its password and its roles${isForbidden ? ": it needs readwrite on the prefix /netplug/" : ""}`;
   }
   if (tries.some(({ failure }) => failure.message === NO_REPLY)) return "; if it is up, check http and https in etcd_endpoints";
+  if (failureClass === "defect") return adviceIfTooLarge(tries.at(-1)?.failure.message ?? "");
   const untrusted = tries.find(({ failure }) => failure.reason === "untrusted");
   return untrusted === undefined ? "" : `; ${adviceForCertificates(untrusted.failure.message)}`;
 }

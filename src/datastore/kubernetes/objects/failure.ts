@@ -3,6 +3,7 @@
 import { KubeError } from "../../../kube/kube-error.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { OutcomeUnknown } from "../../outcome-unknown.ts";
+import { adviceIfTooLarge } from "../../too-large.ts";
 
 /** Applies the CRDs of this version. */
 export const REMEDY = 'run "netplugctl init"';
@@ -27,6 +28,10 @@ export function toBlockError(thrown: unknown): unknown {
     if (isDenied(thrown))
       return new NetplugError("accessDenied", `${thrown.message}; an admission rule of the cluster forbids this block`, { cause: thrown });
     return new NetplugError("notInitialised", `${thrown.message}; the CRD of blocks is of another version: ${REMEDY}`, { cause: thrown });
+  }
+  if (thrown instanceof KubeError && thrown.reason === "badRequest") {
+    const advice = adviceIfTooLarge(thrown.message);
+    if (advice !== "") return new NetplugError(thrown.kind, `${thrown.message}${advice}`, { cause: thrown });
   }
   return toDatastoreError(thrown);
 }
