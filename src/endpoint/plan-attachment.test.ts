@@ -131,6 +131,19 @@ describe("the writes", () => {
     expect(write).not.toHaveProperty("resource.metadata.resourceVersion");
   });
 
+  test("are refused where two containers without a pod come to the same name: that of a live one is not taken over", () => {
+    const of = (containerID: string, ifName: string): AttachmentRequest => ({
+      ...REQUEST,
+      workload: { containerID, ifName, pod: undefined },
+    });
+    const { endpoint } = planAttachment(of("c1-", "x"), [V4], NOTHING);
+    const facts = { record: { value: endpoint, revision: "7" as never }, hasProfile: true, now: NOW };
+    expect(() => planAttachment(of("c1", "-x"), [V6], facts)).toThrow(
+      'record endpoint "n1-cni-c1---x": it is interface "x" of container "c1-"; choose another interface name',
+    );
+    expect(planAttachment(of("c1-", "x"), [V4], facts).writes).toEqual([]);
+  });
+
   test("say whether the addresses are of another management, and no longer when they are not", () => {
     const { endpoint } = planAttachment({ ...REQUEST, isDelegated: true }, [V4], NOTHING);
     expect(endpoint.metadata.annotations).toEqual({ "netplug.io/ipam": "other" });

@@ -59,13 +59,15 @@ const MIN_MTU_IPV6 = 1280;
 /**
  * Pure: the same request, addresses and facts give the same plan on every host.
  *
- * @throws {NetplugError} invalidConfig for an MTU that does not carry the addresses, and what `completeRecord` throws
+ * @throws {NetplugError} invalidConfig for an MTU that does not carry the addresses, badEnvironment for a name that is another container's, and
+ *   what `completeRecord` throws
  */
 export function planAttachment(request: AttachmentRequest, addresses: readonly Address[], facts: AttachmentFacts): AttachmentPlan {
   const { network, workload, mtu, completeRecord } = request;
   if (mtu < MIN_MTU_IPV6 && addresses.some(({ family }) => family === 6)) {
     throw new NetplugError("invalidConfig", `set MTU of ${quote(workload.ifName)}: got ${mtu}, want ${MIN_MTU_IPV6} or more for IPv6`);
   }
+  requireOwnName(workload, facts.record?.value);
   const podMac = request.mac ?? toOwnMac(workload);
   const plain = toWorkloadEndpoint(request, podMac, addresses);
   const endpoint = completeRecord?.(plain) ?? plain;
@@ -73,6 +75,20 @@ export function planAttachment(request: AttachmentRequest, addresses: readonly A
   if (completeRecord === undefined && !facts.hasProfile) writes.push({ op: "create", resource: toNetworkProfile(network, workload) });
   writes.push(...writesOf(endpoint, facts));
   return { endpoint, link: toPodLink(request, podMac, addresses), writes };
+}
+
+/**
+ * A pod's next container takes its record over. Without a pod the container ID is in the name, and `c1-` with the interface `x` is called as
+ * `c1` with `-x`.
+ */
+function requireOwnName({ pod, containerID }: Workload, record: WorkloadEndpoint | undefined): void {
+  const owner = record?.spec.containerID ?? containerID;
+  if (record === undefined || pod !== undefined || owner === containerID) return;
+  const { metadata, spec } = record;
+  throw new NetplugError(
+    "badEnvironment",
+    `record endpoint ${quote(metadata.name)}: it is interface ${quote(spec.endpoint)} of container ${quote(owner)}; choose another interface name`,
+  );
 }
 
 /** The MAC address of an attachment for which none is asked. */

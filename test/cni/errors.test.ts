@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { pluginPath } from "../support/programs/cni.ts";
 import type { CniCall, Json } from "../support/programs/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { onEtcd } from "../support/node/node-datastore.ts";
 import { applyPool, mustNetplugctl } from "../support/cli/netplugctl.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/node/test-node.ts";
@@ -109,6 +110,29 @@ test("a process that may open only few files says so, takes no namespace for gon
     }
   }
   expect([...refused]).toEqual(["netplug", "netplug-ipam"]);
+});
+
+onEtcd(() => {
+  test("an interface whose name in the datastore is that of another container's is refused, and that one stays", async () => {
+    using other = new TestNetns();
+    const containerID = node.newContainerID();
+    const [first, second] = [
+      { containerID: `${containerID}-`, ifname: "x", netns: other.path },
+      { containerID, ifname: "-x", netns: pod.path },
+    ];
+    const result = await node.add(other, first);
+    const records = await node.endpoints();
+    const { code, msg } = await refusal(second);
+    expect([code, msg]).toEqual([
+      4,
+      expect.stringMatching(/^record endpoint "node--a-cni-.*": it is interface "x" of container ".*-"; choose another interface name$/),
+    ]);
+    expect((await node.call("DEL", second)).status).toBe(0);
+    expect(await node.endpoints()).toEqual(records);
+    expect((await node.call("CHECK", { ...first, config: node.config({ prevResult: result }) })).stdout).toBe("");
+    expect(await node.addressesInUse()).toBe(inUseBefore + 1);
+    await node.del(first);
+  });
 });
 
 describe("the network config", () => {
