@@ -39,10 +39,26 @@ describe("a list", () => {
     ]);
   });
 
-  test("whose next page is too old is read again at once, as a whole", async () => {
+  const expired = (): Response => statusAnswer(410, "Expired", "the provided continue parameter is too old");
+
+  test("whose next page is too old is read again in pages: as a whole a large one may take too long", async () => {
     await using server = answering(
       () => page(["a"], "t1"),
-      () => statusAnswer(410, "Expired", "the provided continue parameter is too old"),
+      expired,
+      () => page(["x"], "t2"),
+      () => page(["y"]),
+    );
+    const { items } = await clientOf(server).list(NODES, { resourceVersion: "0" });
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(["x", "y"]);
+    expect(server.seen.slice(-2).map(({ path }) => path)).toEqual(["/api/v1/nodes?limit=500", "/api/v1/nodes?limit=500&continue=t2"]);
+  });
+
+  test("whose pages are too old twice is read as a whole", async () => {
+    await using server = answering(
+      () => page(["a"], "t1"),
+      expired,
+      () => page(["a"], "t2"),
+      expired,
       () => page(["x", "y"]),
     );
     const { items } = await clientOf(server).list(NODES);

@@ -84,21 +84,31 @@ export class KubeClient {
     }
   }
 
-  /** All objects, read in pages that show the same state. When that is too old before the last page, everything is read again at once. */
+  /**
+   * All objects, read in pages that show the same state. When that is too old before the last page, they are read again, the third time all at
+   * once: in a large cluster that may take longer than a request may.
+   */
   async list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<KubeList<T>> {
-    try {
-      let page = await this.listPage(type, options);
-      if (page.continueToken === undefined) return page;
-      const items = [...page.items];
-      while (page.continueToken !== undefined) {
-        page = await this.listPage(type, options, page.continueToken);
-        for (const item of page.items) items.push(item);
+    const newest = { ...options, resourceVersion: undefined };
+    for (const each of [options, newest]) {
+      try {
+        return await this.#listPages(type, each);
+      } catch (thrown) {
+        if (!isKubeError(thrown, "expired")) throw thrown;
       }
-      return { items, resourceVersion: page.resourceVersion, continueToken: undefined };
-    } catch (thrown) {
-      if (!isKubeError(thrown, "expired")) throw thrown;
-      return await this.listPage(type, { ...options, pageSize: 0, resourceVersion: undefined });
     }
+    return await this.listPage(type, { ...newest, pageSize: 0 });
+  }
+
+  async #listPages<T extends KubeObject>(type: ResourceType<T>, options: ListOptions): Promise<KubeList<T>> {
+    let page = await this.listPage(type, options);
+    if (page.continueToken === undefined) return page;
+    const items = [...page.items];
+    while (page.continueToken !== undefined) {
+      page = await this.listPage(type, options, page.continueToken);
+      for (const item of page.items) items.push(item);
+    }
+    return { items, resourceVersion: page.resourceVersion, continueToken: undefined };
   }
 
   /** One page of a list; the first without a token. */
