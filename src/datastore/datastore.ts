@@ -57,6 +57,8 @@ export type Query =
   | { readonly type: "spare-blocks"; readonly within: Prefix; readonly from?: Address; readonly limit: number }
   /** Every block, in any order; for administration only, never on the path of an ADD or DEL. */
   | { readonly type: "all-blocks" }
+  /** The same a page at a time, each of them once; etcd, which reads blocks by name as quickly, answers one page. */
+  | { readonly type: "block-page"; readonly from: BlockPageStart | undefined }
   /** The names of everything that is stored where blocks are, whoever wrote it, without the records; for administration only. */
   | { readonly type: "block-names" };
 
@@ -67,6 +69,16 @@ export type QueryOf<T extends Query["type"]> = Extract<Query, { readonly type: T
 export interface EmptyBlock extends BlockRef {
   /** Seconds since 1970 from which it counts as empty; in the future while an address cools down. */
   readonly since: number;
+}
+
+/** Where a page of blocks begins, for the datastore that said so. */
+export type BlockPageStart = string & { readonly brand: "BlockPageStart" };
+
+/** Some of all blocks. */
+export interface BlockPage {
+  readonly blocks: readonly Stored<Block>[];
+  /** undefined: this is the last page. */
+  readonly next: BlockPageStart | undefined;
 }
 
 /** Something that is stored where blocks are. */
@@ -95,6 +107,7 @@ interface BlockAnswers {
   readonly "empty-blocks": readonly EmptyBlock[];
   readonly "spare-blocks": readonly SpareBlock[];
   readonly "all-blocks": readonly Stored<Block>[];
+  readonly "block-page": BlockPage;
   readonly "block-names": readonly NamedBlock[];
 }
 

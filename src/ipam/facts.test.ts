@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
-import type { Query } from "../datastore/datastore.ts";
+import type { BlockPageStart, Query } from "../datastore/datastore.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
 import { IP_POOLS } from "./cluster.ts";
@@ -56,6 +56,8 @@ test("queries that differ in anything have an answer each", () => {
     ]),
     { type: "all-blocks" },
     { type: "block-names" },
+    { type: "block-page", from: undefined },
+    { type: "block-page", from: "a" as BlockPageStart },
   ];
   const facts = toFacts(
     queries,

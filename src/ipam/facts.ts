@@ -109,6 +109,8 @@ function partsOf(query: Query): readonly unknown[] {
     case "claimed-blocks":
     case "spare-blocks":
       return [toPrefixText(query.within), query.from && toAddressText(query.from), query.limit];
+    case "block-page":
+      return [query.from];
     case "all-blocks":
     case "block-names":
       return [];

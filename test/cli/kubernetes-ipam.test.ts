@@ -159,11 +159,20 @@ test("ipam check asks as little with many nodes as with few (needs cluster)", as
   expect(many).toBe(few);
 });
 
+test.each(["show", "show --show-blocks", "show --show-borrowed"])("ipam %s asks for many blocks at once (needs cluster)", async (words) => {
+  for (let at = 0; at < 4; at++) await give(`web-${at}`, `n${at}`, `10.65.0.${at * 64 + 1}`);
+  const show = (): Promise<unknown> => world.done(["ipam", ...words.split(" ")]);
+  expect([await countLists(show), await countRequests(show, "GET"), (await shown()).show.cidrs.length]).toEqual([1, 0, 4]);
+});
+
 /** Lists of blocks that the API server is asked for meanwhile, by its own count. */
-async function countLists(work: () => Promise<unknown>): Promise<number> {
+const countLists = (work: () => Promise<unknown>): Promise<number> => countRequests(work, "LIST");
+
+async function countRequests(work: () => Promise<unknown>, verb: "GET" | "LIST"): Promise<number> {
+  const isCounted = new RegExp(`^apiserver_request_total\\{.*resource="ipamblocks".*verb="${verb}"`);
   const count = async (): Promise<number> => {
     const lines = (await world.api.kubectl(["get", "--raw", "/metrics"])).split("\n");
-    const lists = lines.filter((line) => /^apiserver_request_total\{.*resource="ipamblocks".*verb="LIST"/.test(line));
+    const lists = lines.filter((line) => isCounted.test(line));
     return lists.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   };
   const before = await count();
@@ -215,7 +224,7 @@ describe("what kubectl made in the place of blocks is named, and the rest as wel
       expect(await world.ctl(["ipam", "check"])).toMatchObject({ status: 1, stdout: expect.stringContaining(", 2 blocks,") });
       const { show, get } = await shown();
       expect([show.status, show.cidrs, get.status, get.cidrs]).toEqual([1, SOUND, 1, SOUND]);
-      expect(show.stderr).toContain("block 010-065-000-064-26 is not counted");
+      expect(show.stderr).toContain('block 10.65.0.64/26 is not counted: read block "10.65.0.64/26" of node "n1": ');
       expect(get.stderr).toContain('left out: read block "10.65.0.64/26" of node "n1": ');
     },
   );

@@ -110,6 +110,8 @@ export class MemoryDatastore implements Datastore {
         return this.#blocks.spare(query.within, query.from, query.limit);
       case "all-blocks":
         return [...this.#blocks.all];
+      case "block-page":
+        return { blocks: [...this.#blocks.all] };
       case "block-names":
         return this.#blocks.names;
     }

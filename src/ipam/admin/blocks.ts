@@ -2,7 +2,7 @@
 
 import type { SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
-import type { Damage, Datastore, NamedBlock, QueryOf } from "../../datastore/datastore.ts";
+import type { BlockPage, BlockPageStart, Damage, Datastore, NamedBlock, QueryOf } from "../../datastore/datastore.ts";
 import { comparePrefixes, equalPrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { DamageList } from "./damage-list.ts";
@@ -40,10 +40,27 @@ const ENTRIES_PER_PAGE = 512;
 const BLOCKS_PER_READ = 64;
 
 /**
- * The claimed blocks one after the other, in address order, without keeping them: a large cluster has a million allocations. This is no
- * snapshot: each block is as it was at some moment during the read. Last come unclaimed keys or objects where only blocks should be.
+ * The claimed blocks one after the other, in any order, without keeping them: a large cluster has a million allocations. This is no
+ * snapshot: each block is as it was at some moment during the read. Last comes what does not count.
  */
-export async function* readBlockByBlock(datastore: Datastore): AsyncGenerator<FoundBlock> {
+export function readBlockByBlock(datastore: Datastore): AsyncGenerator<FoundBlock> {
+  return datastore.traits.blocksAreLabelled ? readByPages(datastore) : readByClaims(datastore);
+}
+
+/** Where a block is its own claim, nothing is known of it that its record does not say. */
+async function* readByPages(datastore: Datastore): AsyncGenerator<FoundBlock> {
+  const damage = new DamageList();
+  let from: BlockPageStart | undefined;
+  do {
+    const [page]: readonly [BlockPage] = await datastore.read([{ type: "block-page", from }], damage);
+    for (const { value } of page.blocks) yield { block: value };
+    from = page.next;
+  } while (from !== undefined);
+  for (const one of damage.all) if (!one.isAnswered) yield toUncounted(one);
+}
+
+/** Where claims are stored beside the blocks, they are asked for first, and the blocks by them. */
+async function* readByClaims(datastore: Datastore): AsyncGenerator<FoundBlock> {
   const [named] = await datastore.read([{ type: "block-names" }]);
   const damage = new DamageList();
   const claimed = new Set<string>();
@@ -51,7 +68,7 @@ export async function* readBlockByBlock(datastore: Datastore): AsyncGenerator<Fo
     for (const ref of page) claimed.add(keyOf(ref));
     for (let i = 0; i < page.length; i += BLOCKS_PER_READ) yield* await readBlocks(datastore, page.slice(i, i + BLOCKS_PER_READ));
   }
-  for (const { name, cidr, reason } of damage.all) yield { name: cidr === undefined ? name : toPrefixText(cidr), fault: reason };
+  yield* damage.all.map(toUncounted);
   const others = named.filter(({ ref }) => ref === undefined || (!claimed.has(keyOf(ref)) && damage.faultOf(ref) === undefined));
   if (others.length > 0) yield* unclaimedAmong(datastore, others);
 }
@@ -85,6 +102,10 @@ export async function* pagesOf(datastore: Datastore, type: PagedQuery["type"], d
       from = last + 1n;
     }
   }
+}
+
+function toUncounted({ name, cidr, reason }: Damage): UncountedBlock {
+  return { name: cidr === undefined ? name : toPrefixText(cidr), fault: reason };
 }
 
 async function readBlocks(datastore: Datastore, refs: readonly BlockRef[]): Promise<readonly FoundBlock[]> {

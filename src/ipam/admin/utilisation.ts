@@ -77,6 +77,7 @@ export async function readUtilisation(datastore: Datastore): Promise<Utilisation
     for (const pool of pools) countBlock(pool, found.block, reserved);
     blocks.push(toBlockUtilisation(found.block));
   }
+  blocks.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
   const used = pools.map((pool) => toPoolUtilisation(pool, reserved)).sort((a, b) => comparePrefixes(a.cidr, b.cidr));
   const disabled = new Set(
     stored.flatMap(({ value: { metadata, spec } }) => ((spec as IPPoolSpec).disabled === true ? [metadata.name] : [])),
@@ -100,6 +101,7 @@ export async function readBorrowedAddresses(
       if (owner.node !== node) borrowed.push({ block: { cidr, node }, address: addressAt(cidr, ordinal), owner });
     }
   }
+  borrowed.sort((a, b) => comparePrefixes(a.block.cidr, b.block.cidr));
   return { borrowed, uncounted };
 }
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import type { Block } from "../../../src/api/ipam-block.ts";
-import type { Damage, Datastore } from "../../../src/datastore/datastore.ts";
+import type { BlockPage, BlockPageStart, Damage, Datastore } from "../../../src/datastore/datastore.ts";
 import { parseAddress } from "../../../src/lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../../../src/lib/ip/prefix.ts";
 import { makeBlock } from "../blocks.ts";
@@ -127,6 +127,19 @@ export function describeSearches(datastore: Datastore): void {
     expect(named.map(({ ref }) => toText(ref)).sort()).toEqual(all.map(({ value }) => toText(value)).sort());
     expect(all).toHaveLength(9);
     expect(new Set(named.map(({ name }) => name)).size).toBe(9);
+  });
+
+  test("the pages of blocks have all blocks, each once", async () => {
+    await fill();
+    const found: string[] = [];
+    let from: BlockPageStart | undefined;
+    do {
+      const page: BlockPage = await ask(datastore, { type: "block-page", from });
+      found.push(...textOf(page.blocks.map(({ value }) => value)));
+      from = page.next;
+    } while (from !== undefined);
+    const all = await ask(datastore, { type: "all-blocks" });
+    expect([found.length, found.sort()]).toEqual([9, [...textOf(all.map(({ value }) => value))].sort()]);
   });
 
   test("who asks for damage hears of none where there is none, and gets the same answers", async () => {

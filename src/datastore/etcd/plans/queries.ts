@@ -47,6 +47,8 @@ export function planQuery(query: Query): QueryPlan {
       };
     case "all-blocks":
       return { ranges: [blockRange()], toAnswer: (replies) => kvsOf(replies).map(toStoredBlock) };
+    case "block-page":
+      return { ranges: [blockRange()], toAnswer: (replies) => ({ blocks: kvsOf(replies).map(toStoredBlock) }) };
     case "block-names":
       return {
         ranges: [{ ...blockRange(), keysOnly: true }],

@@ -3,7 +3,7 @@
 import type { KubeClient, Selection } from "../../../kube/client.ts";
 import type { KubeError } from "../../../kube/kube-error.ts";
 import { isKubeError } from "../../../kube/kube-error.ts";
-import type { KubeObject, ObjectName } from "../../../kube/kube-object.ts";
+import type { KubeList, KubeObject, ObjectName } from "../../../kube/kube-object.ts";
 import type { ResourceType } from "../../../kube/resource-type.ts";
 import { CLUSTER_INFORMATION } from "../../cluster-state.ts";
 import type { RequestOptions } from "../../datastore.ts";
@@ -65,6 +65,12 @@ export class Batch {
     return this.#ask<readonly T[]>(`${type.plural}?${namespace}&${labelSelector}&${isMetadataOnly}&${mayLag}`, type, [], async () => {
       return (await this.#client.list(type, { ...request, ...this.#options, pageSize, resourceVersion })).items;
     });
+  }
+
+  /** One page of all; the first without a token. @throws KubeError expired when the list that it belongs to is too old */
+  listPage<T extends KubeObject>(type: ResourceType<T>, token: string | undefined): Promise<KubeList<T>> {
+    const nothing: KubeList<T> = { items: [], resourceVersion: "", continueToken: undefined };
+    return this.#ask(`${type.plural}?page=${token}`, type, nothing, () => this.#client.listPage(type, this.#options, token));
   }
 
   #ask<A>(question: string, type: ResourceType, whenNotServed: A, request: () => Promise<A>): Promise<A> {

@@ -14,7 +14,7 @@ import { toStoredResource } from "../objects/custom-object.ts";
 import { parseEndpointName } from "../objects/endpoint-name.ts";
 import { toEndpoint, toEndpoints } from "../objects/endpoint-view.ts";
 import { toStoredNode } from "../objects/node-view.ts";
-import { IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
+import { type BlockObject, IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
 import type { RecentBlocks } from "../state/recent-blocks.ts";
 import type { Batch } from "./batch.ts";
 import { type IndexReads, isIndexQuery } from "./block-index.ts";
@@ -68,21 +68,26 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
     }
     case "block-names":
       return (await batch.list(IPAM_BLOCKS, { isMetadataOnly: true })).map(({ metadata }) => toNamedBlock(metadata));
-    case "all-blocks": {
-      const objects = await batch.list(IPAM_BLOCKS);
-      return onDamage === undefined ? objects.map(toStoredBlock) : (await import("./block-damage.ts")).readUndamaged(objects, onDamage);
+    case "all-blocks":
+      return await readBlocks(await batch.list(IPAM_BLOCKS), sources);
+    case "block-page": {
+      const { objects, next } = await (await import("./block-page.ts")).listBlockPage(query.from, batch);
+      return { blocks: await readBlocks(objects, sources), next };
     }
   }
+}
+
+async function readBlocks(objects: readonly BlockObject[], { onDamage }: Sources): Promise<readonly Stored<Block>[]> {
+  return onDamage === undefined ? objects.map(toStoredBlock) : (await import("./block-damage.ts")).readUndamaged(objects, onDamage);
 }
 
 function toNamedBlock(metadata: ObjectMeta): NamedBlock {
   return { name: metadata.name ?? "", ref: toBlockEntry(metadata) };
 }
 
-async function readBlock(name: string, { batch, onDamage }: Sources): Promise<Stored<Block> | undefined> {
-  const object = await batch.get(IPAM_BLOCKS, { name });
-  if (object === undefined) return undefined;
-  return onDamage === undefined ? toStoredBlock(object) : (await import("./block-damage.ts")).readUndamaged([object], onDamage)[0];
+async function readBlock(name: string, sources: Sources): Promise<Stored<Block> | undefined> {
+  const object = await sources.batch.get(IPAM_BLOCKS, { name });
+  return object === undefined ? undefined : (await readBlocks([object], sources))[0];
 }
 
 /** @returns undefined when there is no such resource */
