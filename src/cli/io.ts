@@ -15,10 +15,20 @@ export interface Output {
   readonly isTerminal: boolean;
 }
 
+/** Shows a person what a command has done so far. */
+export interface Progress {
+  /** Says it, in place of what was said of the same part before. */
+  tell(part: "read" | "done", text: string): void;
+  /** Takes the line away until something more is told. */
+  wipe(): void;
+}
+
 /** Everything of the outside world that a command touches, so that tests hand in their own. */
 export interface CliIo {
   readonly stdout: Output;
   readonly stderr: Output;
+  /** Tells a person how far the command is; absent where nobody looks. */
+  readonly progress?: Progress;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly random: Random;

@@ -8,6 +8,7 @@ import { EXIT, statusOf, toFailureText, UsageError } from "./failure.ts";
 import { type Invocation, toCommandLine } from "./suggested-commands.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
+import { withProgress } from "./progress.ts";
 import { parseCommandLine } from "./arguments/command-line.ts";
 import { commandMeantBy } from "./arguments/other-tools.ts";
 
@@ -18,7 +19,9 @@ import { commandMeantBy } from "./arguments/other-tools.ts";
  * @param program what a person types to call it, for messages
  * @returns 0 done, 1 refused or failed, 2 wrong usage
  */
-export async function runCli(argv: readonly string[], io: CliIo, program = "netplugctl"): Promise<number> {
+export async function runCli(argv: readonly string[], givenIo: CliIo, program = "netplugctl"): Promise<number> {
+  // Who completes a word is typing it.
+  const io = argv[0] === "__complete" ? givenIo : withProgress(givenIo);
   if (argv.length === 1 && argv[0] === "--version") {
     io.stdout.write(`netplug ${VERSION}\n`);
     return EXIT.done;

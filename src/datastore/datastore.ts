@@ -193,6 +193,8 @@ export interface ReadOptions extends RequestOptions {
    * @default "all"
    */
   readonly damageOf?: "all" | "blocks";
+  /** Called for each page of a long list of a kind, where there are pages, with the number of what is on it. */
+  readonly onPage?: (kind: Kind | "IPAMBlock", number: number) => void;
   /** Whether the read fails, too, when nothing can be committed: on etcd, an alarm is raised, which takes a request more. @default false */
   readonly wantsToCommit?: boolean;
   /**

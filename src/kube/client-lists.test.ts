@@ -16,7 +16,10 @@ describe("a list", () => {
       () => page(["c"], "t2"),
       () => page(["d"]),
     );
-    const { items, resourceVersion } = await clientOf(server).list(NODES, { labelSelector: "x=y", pageSize: 2 });
+    const pages: number[] = [];
+    const onPage = (number: number): void => void pages.push(number);
+    const { items, resourceVersion } = await clientOf(server).list(NODES, { labelSelector: "x=y", pageSize: 2, onPage });
+    expect(pages).toEqual([2, 1, 1]);
     expect(items.map(({ metadata }) => metadata.name)).toEqual(["a", "b", "c", "d"]);
     expect(resourceVersion).toBe("7");
     expect(server.seen.map(({ headers }) => headers["accept"])).toEqual(Array(3).fill("application/json"));

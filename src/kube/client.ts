@@ -30,6 +30,8 @@ export interface ListOptions extends Selection, CallOptions {
   readonly resourceVersion?: string | undefined;
   /** Whether objects come with their metadata and nothing else: for those whose rest is large. @default false */
   readonly isMetadataOnly?: boolean | undefined;
+  /** Called for each page of several, with the number of objects on it. */
+  readonly onPage?: ((number: number) => void) | undefined;
 }
 
 /** Of create, update and patch. */
@@ -104,8 +106,10 @@ export class KubeClient {
     let page = await this.listPage(type, options);
     if (page.continueToken === undefined) return page;
     const items = [...page.items];
+    options.onPage?.(items.length);
     while (page.continueToken !== undefined) {
       page = await this.listPage(type, options, page.continueToken);
+      options.onPage?.(page.items.length);
       for (const item of page.items) items.push(item);
     }
     return { items, resourceVersion: page.resourceVersion, continueToken: undefined };

@@ -59,6 +59,15 @@ test("a lost node's addresses are released at once, and ipam check says how", as
   expect(JSON.parse(await world.done(["ipam", "show", "-o", "json"]))).toMatchObject({ pools: [{ name: "blue", inUse: 0 }] });
 });
 
+test("a person at a terminal sees how far a long release is, until its last line", async () => {
+  for (let index = 0; index < 33; index++) await leak(`c${index}`, `10.65.0.${index}`);
+  const stdin = await report();
+  const slow = (datastore: Datastore): Datastore => changedBefore(datastore, "update-block", () => Bun.sleep(2_100));
+  const { stderr } = await world.ctl(["ipam", "release", "--from-report=-"], { stdin, instead: slow, isTerminal: true });
+  expect(stderr).toMatch(/^\r\x1b\[K[^\r]*; released 1 of 33\r\x1b\[K/);
+  expect(stderr).toEndWith("\r\x1b[K");
+});
+
 test("what a Node copied from a Kubernetes datastore says of its kubelet keeps nothing: here nobody writes when that changes", async () => {
   const metadata = { name: "n1", annotations: { [SILENT_SINCE]: "2026-01-02T03:04:05Z" } };
   await world.done(["apply", "-f", "-"], { stdin: JSON.stringify({ apiVersion: API_VERSION, kind: "Node", metadata, spec: {} }) });

@@ -14,6 +14,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { AdvisedFailure } from "../failure.ts";
 import { type Cli, type CliIo, type GlobalOptions, note, type OpenKube } from "../io.ts";
+import { tellingReads } from "../progress.ts";
 import { settingsOfFile } from "./config-file.ts";
 import { adviceFor, originOfEtcd } from "./reach.ts";
 import { nameOrigins, originOf } from "./setting-origin.ts";
@@ -44,10 +45,11 @@ export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore, op
       (name) => originOf(name, cli),
     );
   const openKube = config.type === "kubernetes" ? kubeOpenerOf(cli, config.kubernetes) : undefined;
-  const datastore = cli.io.openDatastore(config, openKube);
+  const datastore = tellingReads(cli.io.openDatastore(config, openKube), cli.io.progress);
   try {
     return await withAdvice(cli, config, () => work(datastore, openKube));
   } finally {
+    cli.io.progress?.wipe();
     datastore.close();
   }
 }

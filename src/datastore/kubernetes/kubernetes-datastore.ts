@@ -101,7 +101,7 @@ export class KubernetesDatastore implements Datastore {
   }
 
   async #answer<Qs extends readonly Query[]>(queries: Qs, options: ReadOptions): Promise<Answers<Qs>> {
-    const { signal, mayLag = false, onDamage, hasRoom } = options;
+    const { signal, mayLag = false, onDamage, onPage, hasRoom } = options;
     const { client, hints } = this.#parts;
     const batch = new Batch(client, signal === undefined ? {} : { signal });
     const nodes = new Map<string, Promise<NodeBlocks>>();
@@ -120,7 +120,7 @@ export class KubernetesDatastore implements Datastore {
     const index = new IndexReads({ batch, pagedLists: this.#pagedLists, lostClaims: this.#lostClaims, mayLag }, queries);
     const pods = areManyPods(queries) ? new PodWindow(batch) : undefined;
     const listsPools = areManyPools(queries);
-    const sources = { batch, index, nodeBlocks, pods, listsPools, recent: this.#recent, mayLag, onDamage };
+    const sources = { batch, index, nodeBlocks, pods, listsPools, recent: this.#recent, mayLag, onDamage, onPage };
     const asked = queries.map((query) => answerQuery(query, sources));
     if (batch.size > 0) this.#countRound();
     // The first failure is thrown without waiting for the others.

@@ -41,10 +41,11 @@ export async function ipamAdopt(cli: Cli, { node }: AdoptFlags): Promise<number>
     requireOwnName(node, found, inventory);
     const counts = { adopted: 0, had: 0, refused: 0, elsewhere: 0 };
     const adoptions: HostAddress[] = [];
-    for (const one of found) {
+    for (const [at, one] of found.entries()) {
       const end = await adopt(cli, datastore, one, { node, inventory });
       counts[end]++;
       if (end === "adopted") adoptions.push(one);
+      cli.io.progress?.tell("done", `looked at ${at + 1} of ${found.length} addresses`);
     }
     if (adoptions.length > 0) counts.adopted -= await giveBack(cli, datastore, adoptions, node);
     const { adopted, had, refused, elsewhere } = counts;

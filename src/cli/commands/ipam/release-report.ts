@@ -8,6 +8,7 @@ import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT } from "../../failure.ts";
 import { type Cli, note, say } from "../../io.ts";
 import { count } from "../../output/count.ts";
+import { toNumberText } from "../../progress.ts";
 import { parseValues, readInput, toInputName } from "../../resources/documents.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
@@ -31,6 +32,7 @@ export async function ipamReleaseReport(cli: Cli, source: string): Promise<numbe
     counts[end]++;
     if (end !== "released") note(cli, `${object} left: ${LEFT[end]}`);
     else if (allocation !== undefined) say(cli, `${object} released; it was assigned to ${describeAllocation(allocation)}`);
+    cli.io.progress?.tell("done", `released ${toNumberText(counts.released)} of ${toNumberText(reported.length)}`);
   };
   try {
     await withDatastore(cli, (datastore) => releaseLeaks(datastore, reported, () => toTransactPorts(cli, datastore), onEnd));

@@ -14,6 +14,8 @@ export interface ListRequest extends Selection {
   readonly isMetadataOnly?: boolean;
   /** Whether what the server has at hand is good enough. */
   readonly mayLag?: boolean;
+  /** Called for each page, with the number of objects on it. */
+  readonly onPage?: (number: number) => void;
 }
 
 /** One round of reads. */

@@ -36,6 +36,7 @@ export interface Sources {
   readonly mayLag: boolean;
   /** Blocks that cannot be read are told of, and left out. Nothing else of ours can be unreadable behind its schema. */
   readonly onDamage: ReadOptions["onDamage"];
+  readonly onPage: ReadOptions["onPage"];
 }
 
 /** @returns what `Answer` says for the type of the query */
@@ -69,7 +70,7 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
     case "block-names":
       return (await batch.list(IPAM_BLOCKS, { isMetadataOnly: true })).map(({ metadata }) => toNamedBlock(metadata));
     case "all-blocks":
-      return await readBlocks(await batch.list(IPAM_BLOCKS), sources);
+      return await readBlocks(await batch.list(IPAM_BLOCKS, { onPage: (number) => sources.onPage?.("IPAMBlock", number) }), sources);
     case "block-page": {
       const { objects, next } = await (await import("./block-page.ts")).listBlockPage(query.from, batch);
       return { blocks: await readBlocks(objects, sources), next };
@@ -114,12 +115,13 @@ export async function getResource(
 /** In the order of namespace and name. */
 async function listResources(
   { kind, namespace, labelSelector }: QueryOf<"list">,
-  { batch, mayLag }: Pick<Sources, "batch" | "mayLag">,
+  { batch, mayLag, onPage }: Pick<Sources, "batch" | "mayLag" | "onPage">,
 ): Promise<readonly Stored<Resource>[]> {
   const within = KINDS[kind].namespaced && namespace !== undefined ? { namespace } : {};
   let found: readonly Stored<Resource>[];
   // An endpoint has other labels than its pod.
-  if (kind === "WorkloadEndpoint") found = (await batch.list(PODS, within)).flatMap(toEndpoints);
+  if (kind === "WorkloadEndpoint")
+    found = (await batch.list(PODS, { ...within, onPage: (number) => onPage?.(kind, number) })).flatMap(toEndpoints);
   else if (isCustom(kind))
     found = (await batch.list(typeOf(kind), { ...within, labelSelector, mayLag })).map((object) => toStoredResource(kind, object));
   else found = (await batch.list(NODES, { labelSelector })).map(toStoredNode);

@@ -1,0 +1,91 @@
+import { expect, test } from "bun:test";
+import { createIpamWorld } from "../../test/support/ipam/ipam.ts";
+import { inFrontOf } from "../datastore/in-front-of.ts";
+import { parsePrefix, subnetAt } from "../lib/ip/prefix.ts";
+import { newBlock } from "../ipam/block.ts";
+import type { CliIo, Progress } from "./io.ts";
+import { tellingReads, withProgress } from "./progress.ts";
+
+/** A command on one terminal, whose clock stands until it is moved. */
+function onTerminal({ isTerminal = true, isStdout = true } = {}) {
+  let nowMs = 0;
+  let screen = "";
+  const output = { isTerminal, write: (text: string) => void (screen += text) };
+  const clock = { now: () => nowMs, monotonic: () => nowMs, sleep: async () => {} };
+  // nothing else of it is used
+  const io = withProgress({ stdout: { ...output, isTerminal: isStdout }, stderr: output, clock } as unknown as CliIo);
+  const take = (): string => {
+    const shown = screen;
+    screen = "";
+    return shown;
+  };
+  return { io, take, pass: (ms: number) => void (nowMs += ms) };
+}
+
+test("nothing is shown of what takes less than two seconds", () => {
+  const { io, take, pass } = onTerminal();
+  pass(1_999);
+  io.progress?.tell("read", "read 1 block");
+  expect(take()).toBe("");
+  pass(1);
+  io.progress?.tell("read", "read 2 blocks");
+  expect(take()).toBe("\r\x1b[Kread 2 blocks");
+});
+
+test("nothing is shown where stderr is no terminal", () => {
+  const { io } = onTerminal({ isTerminal: false });
+  expect(io.progress).toBeUndefined();
+});
+
+test("the line is written anew ten times a second at most, and says all parts", () => {
+  const { io, take, pass } = onTerminal();
+  pass(2_000);
+  io.progress?.tell("read", "read 1 block");
+  pass(99);
+  io.progress?.tell("done", "released 1 of 5");
+  expect(take()).toBe("\r\x1b[Kread 1 block");
+  pass(1);
+  io.progress?.tell("done", "released 2 of 5");
+  expect(take()).toBe("\r\x1b[Kread 1 block; released 2 of 5");
+});
+
+test("the line is wiped before anything else is written, once", () => {
+  const { io, take, pass } = onTerminal();
+  pass(2_000);
+  for (const output of [io.stdout, io.stderr]) {
+    pass(100);
+    io.progress?.tell("read", "read 1 block");
+    take();
+    output.write("a\n");
+    output.write("b\n");
+    expect(take()).toBe("\r\x1b[Ka\nb\n");
+  }
+});
+
+test("what goes elsewhere leaves the line, which then is wiped at the end", () => {
+  const { io, take, pass } = onTerminal({ isStdout: false });
+  pass(2_000);
+  io.progress?.tell("read", "read 1 block");
+  io.stdout.write("a\n");
+  expect(take()).toBe("\r\x1b[Kread 1 blocka\n");
+  io.progress?.wipe();
+  io.progress?.wipe();
+  expect(take()).toBe("\r\x1b[K");
+});
+
+test("records are counted once, whether pages or answers tell of them", async () => {
+  const { datastore } = await createIpamWorld();
+  const cidrs = Array.from({ length: 1_234 }, (_, at) => subnetAt(parsePrefix("10.0.0.0/8"), 26, at));
+  await datastore.commit(cidrs.map((cidr) => ({ op: "create-block", block: newBlock(cidr, "n1", 1) })));
+  const told: string[] = [];
+  const progress: Progress = { tell: (_part, text) => void told.push(text), wipe: () => {} };
+  const inPages = inFrontOf(datastore, {
+    read: async (queries, options) => {
+      for (const number of [500, 500, 234]) options?.onPage?.("IPAMBlock", number);
+      return await datastore.read(queries, options);
+    },
+  });
+  await tellingReads(inPages, progress).read([{ type: "all-blocks" }, { type: "list", kind: "Node" }]);
+  await tellingReads(datastore, progress).read([{ type: "block-page", from: undefined }]);
+  expect(told).toEqual(["read 500 blocks", "read 1,000 blocks", "read 1,234 blocks", "read 1,234 blocks"]);
+});
