@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import type { Datastore } from "../../src/datastore/datastore.ts";
+import { inFrontOf } from "../../src/datastore/in-front-of.ts";
 import { blocksShown } from "../support/cli/blocks-shown.ts";
 import { endpointName, endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
@@ -49,6 +50,23 @@ test("what to release is said of leaks alone, whatever else is wrong", async () 
     status: 1,
     stderr: "next: if their containers are gone for good: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n",
   });
+});
+
+test("blocks whose entries are lost are looked at together", async () => {
+  const countReads = async (problems: number): Promise<number> => {
+    let reads = 0;
+    const counting = (inner: Datastore): Datastore =>
+      inFrontOf(inner, { read: (queries, options) => (reads++, inner.read(queries, options)) });
+    const { stdout } = await world.ctl(["ipam", "check"], { instead: counting });
+    expect(stdout).toEndWith(`\nfound ${problems} problem${problems === 1 ? "" : "s"}\n`);
+    return reads;
+  };
+  await world.etcd.ctl(["del", "--prefix", "/netplug/ipam/spare/"]);
+  const few = await countReads(1);
+  await world.createPool("b", "10.66.0.0/26", { blockSize: 31 });
+  for (let at = 0; at < 20; at++) await allocateFor(world.datastore, `b${at}`, "n1", { address: `10.66.0.${2 * at}` });
+  await world.etcd.ctl(["del", "--prefix", "/netplug/ipam/spare/"]);
+  expect(await countReads(21)).toBe(few);
 });
 
 describe("what was damaged by hand is found:", () => {

@@ -5,8 +5,8 @@
 
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
 import { nextOrdinalsOf, type SpareBlock } from "../../api/ipam-block-spare.ts";
-import type { Datastore, QueryOf, Stored } from "../../datastore/datastore.ts";
-import { comparePrefixes, equalPrefixes, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import type { Answer, Datastore, QueryOf, Stored } from "../../datastore/datastore.ts";
+import { baseOf, comparePrefixes, equalPrefixes, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type AllBlocks, EVERYWHERE, pagesOf } from "./blocks.ts";
 import { DamageList } from "./damage-list.ts";
@@ -20,6 +20,8 @@ export interface IndexFault {
 /** No cluster has more empty blocks; this query cannot be read in pages. */
 const ALL = 1_000_000;
 const NODES_PER_READ = 64;
+/** More would take so long that a block which is in use changes meanwhile. */
+const SUSPECTS_PER_READ = 64;
 
 /** How often a block is looked at that changes meanwhile. */
 const LOOKS = 10;
@@ -51,42 +53,93 @@ export async function findIndexFaults(
   const blocks = unclaimed.length === 0 ? recorded : recorded.filter((block) => !isUnclaimed(block));
   const everybody = [...new Set([...nodes, ...lendersOf(blocks).keys(), ...blocks.map(({ node }) => node)])].sort();
   const spare = (await Array.fromAsync(pagesOf(datastore, "spare-blocks", damage))).flat();
-  const empty = await readEmpty(datastore, EVERYWHERE, damage);
+  const empty = (await readWithin(datastore, "empty-blocks", EVERYWHERE, damage)).flat();
   const borrowed = await readBorrowedBlocks(datastore, everybody, damage);
   const suspects = faultsIn(blocks, { spare, empty, borrowed });
   const borrowers = borrowersOf(lendersOf(blocks), borrowed);
   const damaged = new Set(damage.ofBlocks.map(({ cidr }) => (cidr === undefined ? "" : toPrefixText(cidr))));
   const cidrs = new Map(suspects.map(({ cidr }) => [toPrefixText(cidr), cidr]));
+  const undamaged = [...cidrs].filter(([text]) => !damaged.has(text));
+  const faults = await findAtRest(
+    datastore,
+    undamaged.map(([text, cidr]) => ({ cidr, borrowers: borrowers.get(text) ?? new Set() })),
+  );
+  return [...faults].sort((a, b) => comparePrefixes(a.cidr, b.cidr));
+}
+
+/** A block whose entries seem to be wrong. */
+interface Suspect {
+  readonly cidr: Prefix;
+  /** Nodes that borrow of it, or seem to: a cluster has too many to ask all of them for each block. */
+  readonly borrowers: ReadonlySet<string>;
+}
+
+/** Many are asked for together, for all entries of a list may be gone. */
+async function findAtRest(datastore: Datastore, suspects: readonly Suspect[]): Promise<readonly IndexFault[]> {
   const faults: IndexFault[] = [];
-  for (const [text, cidr] of cidrs)
-    if (!damaged.has(text)) faults.push(...(await findAtRest(datastore, cidr, [...(borrowers.get(text) ?? [])].sort())));
-  return faults.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
-}
-
-/** Faults of one block. @param nodes that borrow of it, or seem to: a cluster has too many to ask all of them for each block */
-async function findAtRest(datastore: Datastore, cidr: Prefix, nodes: readonly string[]): Promise<readonly IndexFault[]> {
-  const isThis = (ref: BlockRef): boolean => equalPrefixes(ref.cidr, cidr);
-  for (let looks = 0; looks < LOOKS; looks++) {
-    const damage = new DamageList();
-    const before = await readClaimed(datastore, cidr, damage);
-    const [spare] = await datastore.read([{ type: "spare-blocks", within: cidr, limit: ALL }], damage);
-    const empty = await readEmpty(datastore, [cidr], damage);
-    const borrowed = [...(await readBorrowedBlocks(datastore, nodes, damage))].map(([node, refs]) => [node, refs.filter(isThis)] as const);
-    const lists = { spare: spare.filter(isThis), empty: empty.filter(isThis), borrowed: new Map(borrowed) };
-    const faults = faultsIn(before === undefined ? [] : [before.value], lists);
-    if (faults.length === 0) return [];
-    const after = await readClaimed(datastore, cidr, damage);
-    if (before?.revision === after?.revision) return faults;
+  for (let from = 0; from < suspects.length; from += SUSPECTS_PER_READ) {
+    let left = suspects.slice(from, from + SUSPECTS_PER_READ);
+    for (let looks = 0; looks < LOOKS && left.length > 0; looks++) {
+      const seen = await lookAt(datastore, left);
+      faults.push(...seen.flatMap((one) => (one.isAtRest ? one.faults : [])));
+      left = seen.flatMap((one) => (one.isAtRest || one.faults.length === 0 ? [] : [one.suspect]));
+    }
   }
-  return [];
+  return faults;
 }
 
-async function readClaimed(datastore: Datastore, cidr: Prefix, damage: DamageList): Promise<Stored<Block> | undefined> {
-  const [claims] = await datastore.read([{ type: "claimed-blocks", within: cidr, limit: ALL }], damage);
-  const ref = claims.find((claim) => equalPrefixes(claim.cidr, cidr));
-  if (ref === undefined) return undefined;
-  const [stored] = await datastore.read([{ type: "block", ref }], damage);
-  return stored;
+/** Faults of each block, and whether it was the same before and after. */
+async function lookAt(
+  datastore: Datastore,
+  suspects: readonly Suspect[],
+): Promise<readonly { readonly suspect: Suspect; readonly faults: readonly IndexFault[]; readonly isAtRest: boolean }[]> {
+  const damage = new DamageList();
+  const cidrs = suspects.map(({ cidr }) => cidr);
+  const before = await readClaimed(datastore, cidrs, damage);
+  const spare = await readWithin(datastore, "spare-blocks", cidrs, damage);
+  const empty = await readWithin(datastore, "empty-blocks", cidrs, damage);
+  const everybody = [...new Set(suspects.flatMap(({ borrowers }) => [...borrowers]))];
+  const borrowed = await readBorrowedBlocks(datastore, everybody, damage);
+  const after = await readClaimed(datastore, cidrs, damage);
+  return suspects.map((suspect, at) => {
+    const isThis = (ref: BlockRef): boolean => equalPrefixes(ref.cidr, suspect.cidr);
+    const lent = [...suspect.borrowers].sort().map((node) => [node, (borrowed.get(node) ?? []).filter(isThis)] as const);
+    const lists = { spare: spare[at]?.filter(isThis) ?? [], empty: empty[at]?.filter(isThis) ?? [], borrowed: new Map(lent) };
+    const block = before[at];
+    const faults = faultsIn(block === undefined ? [] : [block.value], lists);
+    return { suspect, faults, isAtRest: block?.revision === after[at]?.revision };
+  });
+}
+
+/** The claimed block of each CIDR. */
+async function readClaimed(
+  datastore: Datastore,
+  cidrs: readonly Prefix[],
+  damage: DamageList,
+): Promise<readonly (Stored<Block> | undefined)[]> {
+  const claims = await datastore.read(
+    // Blocks that begin before this one are others.
+    cidrs.map((within): QueryOf<"claimed-blocks"> => ({ type: "claimed-blocks", within, from: baseOf(within), limit: ALL })),
+    damage,
+  );
+  const refs = cidrs.map((cidr, at) => claims[at]?.find((claim) => equalPrefixes(claim.cidr, cidr)));
+  const found = refs.filter((ref) => ref !== undefined);
+  const stored = await datastore.read(
+    found.map((ref): QueryOf<"block"> => ({ type: "block", ref })),
+    damage,
+  );
+  const byRef = new Map(found.map((ref, at) => [ref, stored[at]]));
+  return refs.map((ref) => ref && byRef.get(ref));
+}
+
+async function readWithin<T extends "spare-blocks" | "empty-blocks">(
+  datastore: Datastore,
+  type: T,
+  cidrs: readonly Prefix[],
+  damage: DamageList,
+): Promise<readonly Answer<QueryOf<T>>[]> {
+  const queries = cidrs.map((within) => ({ type, within, limit: ALL }) as QueryOf<T>);
+  return await datastore.read(queries, damage);
 }
 
 function faultsIn(blocks: readonly Block[], { spare, empty, borrowed }: Lists): readonly IndexFault[] {
@@ -148,11 +201,6 @@ function* staleNext(blocks: readonly Block[], listed: readonly SpareBlock[]): Ge
     if (block === undefined || block.free.length === 0 || Bun.deepEquals(next, nextOrdinalsOf(block))) continue;
     yield { cidr, detail: "the list of blocks with unallocated addresses says something else of what is next in it" };
   }
-}
-
-async function readEmpty(datastore: Datastore, prefixes: readonly Prefix[], damage: DamageList): Promise<readonly BlockRef[]> {
-  const queries = prefixes.map((within): QueryOf<"empty-blocks"> => ({ type: "empty-blocks", within, limit: ALL }));
-  return (await datastore.read(queries, damage)).flat();
 }
 
 async function readBorrowedBlocks(
