@@ -113,6 +113,16 @@ describe("ipCooldownSeconds", () => {
     expect(await world.add("c3", "n2")).toEqual([second]);
   });
 
+  test("of a pool's only address is said", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/32", { blockSize: 32 });
+    await world.configure({ ipCooldownSeconds: 60 });
+    await world.add("c1", "n1");
+    await world.del("c1", "n1");
+    const why = "full: its only address cools down after its release";
+    expect(await failureOf(world.add("c2", "n1"))).toMatchObject(exhausted(why));
+  });
+
   test("does not hold for who asks for the address by name, and counts from the last release", async () => {
     const world = await createWorld("10.65.0.0/31");
     await world.configure({ ipCooldownSeconds: 60 });
@@ -152,6 +162,16 @@ describe("reservations", () => {
     await world.put("IPReservation", "r", { reservedCIDRs });
     expect(await failureOf(world.add("c", "n1"))).toMatchObject(exhausted(why));
     expect(await world.blocks()).toEqual([]);
+  });
+
+  test("of one address are told of where the node gets no block", async () => {
+    const world = await createWorld("10.65.0.0/30");
+    await world.put("IPReservation", "r", { reservedCIDRs: ["10.65.0.0"] });
+    await world.configure({ strictAffinity: true });
+    await world.add("c1", "n1");
+    await world.add("c2", "n2");
+    const why = "none of its 2 blocks is free (1 address is reserved), and strictAffinity";
+    expect(await failureOf(world.add("c3", "n3"))).toMatchObject(exhausted(why));
   });
 
   test("of 10 000 ranges, of both families, and nonsense among them hold all the same", async () => {

@@ -79,7 +79,7 @@ describe("pools that a request names", () => {
     const world = await worldWith({ one: { cidr: "10.70.0.0/32", blockSize: 32 } });
     const asked = { pools: { 4: ["one"] }, namedBy: { 4: 'annotation "a" of namespace "shop"' } };
     await world.add("c1", "n1", asked);
-    const message = 'full: all 1 addresses are in use; annotation "a" of namespace "shop" names no other pool';
+    const message = 'full: its only address is in use; annotation "a" of namespace "shop" names no other pool';
     expect(await failureOf(world.add("c2", "n1", asked))).toMatchObject(refusal("noAddressLeft", message));
   });
 

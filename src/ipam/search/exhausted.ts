@@ -65,6 +65,7 @@ function whyNothingLeft(pool: Pool, exhaustion: Exhaustion): string {
     return `nothing left in any claimed block${besides}, and ${noClaim}`;
   }
   const total = sizeOf(pool.cidr);
+  if (total === 1n) return `full: its only address ${cooling === 0 ? "is in use" : "cools down after its release"}`;
   const reservedCount = reserved.countIn(pool.cidr);
   const besides = cooling === 0 ? "" : `, or cool down after their release (at least ${cooling} of them)`;
   if (reservedCount > 0n) return `full: all ${total} addresses are in use${besides} or reserved (${reservedCount} of them)`;
@@ -77,7 +78,7 @@ function whyNoBlock({ cidr, blockLength }: Pool, { context, coolingDownBlocks }:
   const reserved = context.reserved.countIn(cidr);
   const besides = [
     ...(coolingDown === 0 ? [] : [`${coolingDown} of them are empty, but cool down after the last release`]),
-    ...(reserved === 0n ? [] : [`${reserved} addresses are reserved`]),
+    ...(reserved === 0n ? [] : [`${reserved} ${reserved === 1n ? "address is" : "addresses are"} reserved`]),
   ];
   return `none of its ${subnetCount(cidr, blockLength)} blocks is free${besides.length === 0 ? "" : ` (${besides.join("; ")})`}`;
 }
