@@ -27,8 +27,8 @@ describe.each<FaultMoment>(["before", "after", "between"])("a fault %s a step of
       expect(failure).toMatchObject({ kind: "kernelRefused", object: "fault" });
       expect([node.links(node.host), node.links(pod), Fd.openCount()]).toEqual([[], [], open]);
     }
-    // Opening, comparing, two sockets, both looks, creation, alias, settings of two sides, programming of two sides, the last look.
-    expect(steps).toBe(13);
+    // Opening, comparing, two sockets, both looks, creation, alias, settings of two sides, the look for gateways, programming of two sides, the last look.
+    expect(steps).toBe(14);
     expect(inspect(node, pod, LINK)).toEqual([]);
   });
 

@@ -26,8 +26,6 @@ export function isGateway(host: RouteSocket, address: Address, { index, gateway 
   if (index === undefined) return false;
   const bytes = toAddressBytes(address);
   // There may be 100,000 routes, and to take one apart costs more than all else.
-  const naming = host
-    .dump(listRoutes(address.family))
-    .filter(({ payload }) => Buffer.from(payload.buffer, payload.byteOffset, payload.length).includes(bytes));
+  const naming = host.dump(listRoutes(address.family)).filter(({ payload }) => Buffer.from(payload).includes(bytes));
   return naming.flatMap(toRoutes).some((one) => one.gateway !== undefined && equalAddresses(one.gateway, address));
 }

@@ -68,8 +68,8 @@ function whyNothingLeft(pool: Pool, exhaustion: Exhaustion): string {
   if (total === 1n) return `full: its only address ${cooling === 0 ? "is in use" : "cools down after its release"}`;
   const reservedCount = reserved.countIn(pool.cidr);
   const besides = cooling === 0 ? "" : `, or cool down after their release (at least ${cooling} of them)`;
-  if (reservedCount > 0n) return `full: all ${total} addresses are in use${besides} or reserved (${reservedCount} of them)`;
-  return `full: all ${total} addresses are in use${besides}`;
+  const orReserved = reservedCount === 0n ? "" : ` or reserved (${reservedCount} of them)`;
+  return `full: all ${total} addresses are in use${besides}${orReserved}`;
 }
 
 /** For a node that may use only its own blocks: why it gets no further block. */

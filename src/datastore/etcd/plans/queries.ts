@@ -46,7 +46,7 @@ export function planQuery(query: Query): QueryPlan {
             .map(toStoredBlock),
       };
     case "all-blocks":
-      return { ranges: [blockRange()], toAnswer: (replies) => kvsOf(replies).map(toStoredBlock) };
+      return planMany(blockRange(), toStoredBlock);
     case "block-page":
       return { ranges: [blockRange()], toAnswer: (replies) => ({ blocks: kvsOf(replies).map(toStoredBlock) }) };
     case "block-names":
