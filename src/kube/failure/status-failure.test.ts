@@ -234,6 +234,19 @@ test.each([
   expect(failure(verb, status, { message: "x" }, header).isOutcomeUnknown).toBe(unknown);
 });
 
+test("a write for which a webhook could not be called was surely not done", () => {
+  const called =
+    'failed calling webhook "a.example.com": failed to call webhook: Post "https://a.shop.svc:443/?timeout=10s": connection refused';
+  const answer = { reason: "InternalError", message: `Internal error occurred: ${called}` };
+  for (const verb of ["create", "update", "patch", "delete"] as const) {
+    expect(failure(verb, 500, answer)).toMatchObject({ code: 11, reason: "serverFault", isOutcomeUnknown: false });
+  }
+  expect(failure("update", 500, answer).message).toEndWith("connection refused");
+  // what is converted is what was stored
+  const converted = "conversion webhook for example.com/v1, Kind=X failed: connection refused";
+  expect(failure("update", 500, { ...answer, message: `Internal error occurred: ${converted}` }).isOutcomeUnknown).toBe(true);
+});
+
 test("what a proxy answers is shown on one line, without control characters, and cut", () => {
   const { message } = failure("get", 502, `<html>\r\n\u001b[31m${"x".repeat(5000)}`);
   expect(message).toStartWith('get pods "d/web": the API server answers 502: <html> [31mxxx');

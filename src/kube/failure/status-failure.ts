@@ -24,7 +24,7 @@ export function toAnswerFailure(request: KubeRequest, answer: FailedAnswer, cont
   const reason = reasonOf(request, answer, status);
   const options: KubeErrorOptions = {
     status: answer.status,
-    isOutcomeUnknown: reason === "serverFault" && !isSurelyNotDone(answer) && !isRead(request),
+    isOutcomeUnknown: reason === "serverFault" && !isSurelyNotDone(answer, status) && !isRead(request),
     retryAfterMs: isCacheFilled(answer, status) ? toRetryAfterMs(answer, status) : undefined,
     causes: status?.causes ?? [],
   };
@@ -156,9 +156,13 @@ function reasonOfWrite(verb: Verb, code: number, { causes }: Status): KubeReason
   return verb === "patch" && causes.some(({ field }) => field === "metadata.uid") ? "otherObject" : "invalid";
 }
 
-/** A server that is starting, stopping or without a backend answers 503 with Retry-After: it has done nothing. */
-function isSurelyNotDone({ status, retryAfter }: FailedAnswer): boolean {
-  return status === 503 && retryAfter !== undefined;
+/**
+ * A server that is starting, stopping or without a backend answers 503 with Retry-After: it has done nothing. Nor has one that could not call a
+ * webhook, because admission comes before the write. @see k8s.io/apiserver admission/plugin/webhook, type ErrCallingWebhook
+ */
+function isSurelyNotDone({ status, retryAfter }: FailedAnswer, answered: Status | undefined): boolean {
+  if (status === 503) return retryAfter !== undefined;
+  return status === 500 && answered?.message.startsWith('Internal error occurred: failed calling webhook "') === true;
 }
 
 /**
