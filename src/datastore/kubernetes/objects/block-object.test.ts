@@ -93,6 +93,15 @@ describe("an object that is no block of ours", () => {
   });
 });
 
+test("an object that is being deleted keeps its place, and is neither written nor searched: finalizers would go with the next write", () => {
+  const object = toBlockObject(withSpare(64), "7" as Revision);
+  const ending = { ...object, metadata: { ...object.metadata, deletionTimestamp: "2026-01-02T03:04:05Z" } };
+  expect(errorOf(() => toStoredBlock(ending))).toBeInstanceOf(CorruptBlock);
+  const ref = { cidr: parsePrefix("10.65.0.0/26"), node: "n1" };
+  expect(refOfObject(ending)).toEqual(ref);
+  expect(toBlockEntry(ending.metadata)).toEqual({ ...ref, isSpare: false, emptySince: undefined });
+});
+
 describe("the metadata alone", () => {
   test("tell all that a search needs", () => {
     expect(toBlockEntry(toBlockObject(FULL).metadata)).toEqual({ cidr: FULL.cidr, node: "n1", isSpare: false, emptySince: undefined });

@@ -13,7 +13,7 @@
  * A node's name that is no valid label is replaced by its hash; the owner's full name is then in the annotation `netplug.io/node`.
  */
 
-import { decodeBlock, encodeBlock } from "../../../api/ipam-block-codec.ts";
+import { CorruptBlock, decodeBlock, encodeBlock } from "../../../api/ipam-block-codec.ts";
 import { nextOrdinalsOf, type SpareBlock, toNextOrdinals } from "../../../api/ipam-block-spare.ts";
 import type { Block, BlockRef } from "../../../api/ipam-block.ts";
 import type { ObjectMeta } from "../../../kube/kube-object.ts";
@@ -77,11 +77,12 @@ export function toBlockObject(block: Block, revision?: Revision): BlockObject & 
 /**
  * Reads what {@link toBlockObject} made.
  *
- * @throws {CorruptBlock} a record that cannot be read; NetplugError ioFailure for an object that is no block at all, notInitialised where a
+ * @throws {CorruptBlock} a record that cannot be read, or is being deleted; NetplugError ioFailure for an object that is no block at all, notInitialised where a
  *   CRD of another version hides what we need
  */
 export function toStoredBlock(object: BlockObject): Stored<Block> {
   const { ref, allocations } = readSpec(object);
+  if (isEnding(object.metadata)) throw new CorruptBlock(ref, "somebody deleted it, and finalizers of other programs are all that keeps it");
   return { value: decodeBlock(allocations, ref), revision: revisionOf(object) };
 }
 
@@ -90,11 +91,17 @@ export function refOfObject(object: BlockObject): BlockRef {
   return readSpec(object).ref;
 }
 
-/** Reads the metadata alone. @returns undefined for an object that we cannot have written */
-export function toBlockEntry({ name = "", labels = {}, annotations = {} }: ObjectMeta): BlockEntry | undefined {
+/**
+ * Reads the metadata alone. One that is being deleted keeps its place, and has nothing to give.
+ *
+ * @returns undefined for an object that we cannot have written
+ */
+export function toBlockEntry(metadata: ObjectMeta): BlockEntry | undefined {
+  const { name = "", labels = {}, annotations = {} } = metadata;
   const cidr = parseBlockName(name);
   const node = annotations[BLOCK_LABELS.node] ?? labels[BLOCK_LABELS.node];
   if (cidr === undefined || node === undefined) return undefined;
+  if (isEnding(metadata)) return { cidr, node, isSpare: false, emptySince: undefined };
   const since = labels[BLOCK_LABELS.empty];
   const next = toNextOrdinals(tryParseJson(annotations[NEXT_ANNOTATION]));
   return {
@@ -104,6 +111,11 @@ export function toBlockEntry({ name = "", labels = {}, annotations = {} }: Objec
     emptySince: since === undefined ? undefined : Number(since),
     ...(next !== undefined && { next }),
   };
+}
+
+/** Our next write would take away the finalizers, and with them the object and what was written. */
+function isEnding({ deletionTimestamp }: ObjectMeta): boolean {
+  return deletionTimestamp !== undefined;
 }
 
 /** The {@link BLOCK_LABELS} of a block, and a label for each node that has an address of it. */
