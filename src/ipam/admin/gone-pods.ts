@@ -36,7 +36,7 @@ function toPodKey(namespace = "", pod = ""): string {
 }
 
 /** A static pod runs on when its mirror is deleted, and its kubelet soon makes another one, with another UID. */
-function isMirror({ metadata: { annotations } }: WorkloadEndpoint): boolean {
+export function isMirror({ metadata: { annotations } }: Pick<WorkloadEndpoint, "metadata">): boolean {
   return annotations?.["kubernetes.io/config.mirror"] !== undefined;
 }
 

@@ -12,6 +12,7 @@ import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "../cluster.ts";
 import { toPoolTable } from "../pools.ts";
 import { type AllBlocks, readAllBlocks } from "./blocks.ts";
+import { isCopied } from "./copied-record.ts";
 import { DamageList } from "./damage-list.ts";
 import { type PodCidrs, podCidrsByNode } from "./managed-elsewhere.ts";
 import { findIndexFaults, type IndexFault } from "./index-faults.ts";
@@ -38,7 +39,7 @@ export interface Inventory extends AllBlocks {
   readonly areRecordsPods: boolean;
   /** Allocations by address text. */
   readonly allocations: ReadonlyMap<string, Allocation>;
-  /** Endpoints by address text. */
+  /** Endpoints by address text; without those whose record is a copy of another pod's. */
   readonly users: ReadonlyMap<string, readonly WorkloadEndpoint[]>;
   /** The same for what no record says, but a kubelet. */
   readonly reported: ReadonlyMap<string, readonly WorkloadEndpoint[]>;
@@ -73,6 +74,8 @@ export async function takeInventory(datastore: Datastore, readServices?: () => P
   const allocations = new Map<string, Allocation>();
   for (const block of before.blocks) for (const [address, allocation] of allocationsOf(block)) allocations.set(address, allocation);
   const records = endpoints.map(({ value }) => value);
+  const areRecordsPods = datastore.traits.recordsArePods;
+  const isOwn = (endpoint: WorkloadEndpoint, text: string): boolean => !isCopied(endpoint, allocations.get(text)?.owner);
   const nodeNames = nodes.map(({ value }) => value.metadata.name);
   return {
     ...before,
@@ -85,12 +88,12 @@ export async function takeInventory(datastore: Datastore, readServices?: () => P
     inPools: prefixSetOf(known),
     nodes: new Set(nodeNames),
     // Elsewhere a Node that somebody copied would say so for ever.
-    silentNodes: datastore.traits.recordsArePods ? silenceOf(nodes.map(({ value }) => value)) : new Map(),
+    silentNodes: areRecordsPods ? silenceOf(nodes.map(({ value }) => value)) : new Map(),
     podCidrs: podCidrsByNode(nodes.map(({ value }) => value)),
     endpoints: records,
-    areRecordsPods: datastore.traits.recordsArePods,
+    areRecordsPods,
     allocations,
-    users: usersOf(records, recordedAddresses),
+    users: usersOf(records, recordedAddresses, areRecordsPods ? isOwn : undefined),
     reported: usersOf(records, reportedAddresses),
     ending: usersOf(records, endingAddresses),
     indexFaults: await findIndexFaults(datastore, before, nodeNames, damage),
@@ -121,11 +124,12 @@ function silenceOf(nodes: readonly Resource[]): ReadonlyMap<string, string> {
 function usersOf(
   endpoints: readonly WorkloadEndpoint[],
   addressesOf: (endpoint: WorkloadEndpoint) => readonly Address[],
+  isOwn: (endpoint: WorkloadEndpoint, address: string) => boolean = () => true,
 ): ReadonlyMap<string, readonly WorkloadEndpoint[]> {
   const users = new Map<string, WorkloadEndpoint[]>();
   for (const endpoint of endpoints) {
     const addresses = new Set(addressesOf(endpoint).map(toAddressText));
-    for (const text of addresses) users.set(text, [...(users.get(text) ?? []), endpoint]);
+    for (const text of addresses) if (isOwn(endpoint, text)) users.set(text, [...(users.get(text) ?? []), endpoint]);
   }
   return users;
 }

@@ -1,0 +1,11 @@
+/** Records that are not a pod's own: a backup, or a manifest made from another pod, has brought that pod's annotations along. */
+
+import type { AllocationOwner } from "../../api/ipam-block.ts";
+import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import { isMirror } from "./gone-pods.ts";
+
+/** Whether an endpoint's address is allocated to the container that its record names, and that container is another pod's: its own ADD is to come. */
+export function isCopied({ metadata, spec }: WorkloadEndpoint, owner: AllocationOwner | undefined): boolean {
+  if (owner?.podUID === undefined || metadata.uid === undefined || isMirror({ metadata })) return false;
+  return spec.containerID === owner.containerID && metadata.uid !== owner.podUID;
+}
