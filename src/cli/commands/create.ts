@@ -15,7 +15,13 @@ import { readDocuments } from "../resources/documents.ts";
 import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fields.ts";
 import { KnownPools } from "../resources/known-pools.ts";
 import { toPathName, toTitle } from "../resources/object-name.ts";
-import { checkDocumentsToWrite, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
+import {
+  checkDocumentsToWrite,
+  checkPoolsApart,
+  type InvalidDocument,
+  toInvalidFailure,
+  type ValidDocument,
+} from "../resources/validation.ts";
 import { warnOfNewPools } from "./warn-of-new-pools.ts";
 import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
 
@@ -68,8 +74,9 @@ async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChan
   );
   if (invalid.length > 0) throw toInvalidFailure(mayChange ? await compareWithStored(cli, invalid) : invalid);
   return withDatastore(cli, async (datastore, openKube) => {
-    if (mayInitialise) await initialiseIfNew(cli, datastore);
     const target = { datastore, io: cli.io, pools: new KnownPools(datastore, cli.io.clock) };
+    await requireNoNewOverlap(documents, target.pools);
+    if (mayInitialise) await initialiseIfNew(cli, datastore);
     const failures: unknown[] = [];
     const newPools: Extract<AnyResource, { kind: "IPPool" }>[] = [];
     for (const { resource, origin } of documents) {
@@ -87,6 +94,14 @@ async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChan
     if (failures.length === 0) return EXIT.done;
     throw new CommandFailed(`${failures.length} of ${documents.length} objects failed`);
   });
+}
+
+/** Pools that exist may overlap, for kubectl writes them, too; then they can be changed nevertheless. */
+async function requireNoNewOverlap(documents: readonly ValidDocument[], pools: KnownPools): Promise<void> {
+  if (checkPoolsApart(documents).invalid.length === 0) return;
+  const existing = await pools.cidrs();
+  const { invalid } = checkPoolsApart(documents.filter(({ resource }) => !existing.has(resource.metadata.name)));
+  if (invalid.length > 0) throw toInvalidFailure(invalid);
 }
 
 async function initialiseIfNew(cli: Cli, datastore: Datastore): Promise<void> {

@@ -6,11 +6,13 @@ import type { DocumentFlags } from "../flags.ts";
 import { type Cli, note, say } from "../io.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { toPathName } from "../resources/object-name.ts";
-import { checkDocumentsToWrite, statusOfInvalid, toInvalidText } from "../resources/validation.ts";
+import { checkDocumentsToWrite, checkPoolsApart, statusOfInvalid, toInvalidText } from "../resources/validation.ts";
 
 /** Checks every document and tells about each. */
 export async function validate(cli: Cli, flags: DocumentFlags): Promise<number> {
-  const { valid, invalid } = checkDocumentsToWrite(await readDocuments(cli.io, flags.filename), flags.namespace);
+  const checked = checkDocumentsToWrite(await readDocuments(cli.io, flags.filename), flags.namespace);
+  const { valid, invalid: overlapping } = checkPoolsApart(checked.valid);
+  const invalid = [...checked.invalid, ...overlapping];
   for (const { resource } of valid) say(cli, `${toPathName(refOf(resource))} valid`);
   if (invalid.length === 0) return EXIT.done;
   note(cli, toInvalidText(invalid));

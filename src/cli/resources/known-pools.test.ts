@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { type FakeClock, fakeClock } from "../../../test/support/time/fake-clock.ts";
 import { seededRandom } from "../../../test/support/seeded-random.ts";
+import { API_VERSION, type Resource } from "../../api/resource.ts";
 import type { Datastore, Query } from "../../datastore/datastore.ts";
 import { inFrontOf } from "../../datastore/in-front-of.ts";
 import { MemoryDatastore } from "../../datastore/memory/memory-datastore.ts";
@@ -8,8 +9,8 @@ import type { CliIo } from "../io.ts";
 import { runCli } from "../main.ts";
 import { KnownPools } from "./known-pools.ts";
 
-const poolOf = (name: string, cidr: string): object => ({
-  apiVersion: "netplug.io/v3",
+const poolOf = (name: string, cidr: string): Resource & { readonly spec: object } => ({
+  apiVersion: API_VERSION,
   kind: "IPPool",
   metadata: { name },
   spec: { cidr },
@@ -20,7 +21,7 @@ interface World {
   /** Lists of all pools that were asked for. */
   lists: number;
   /** Writes these as one file. @returns stdout and stderr */
-  run(verb: "create" | "apply", pools: readonly object[]): Promise<string>;
+  run(verb: "create" | "apply" | "replace", pools: readonly object[]): Promise<string>;
   readonly datastore: Datastore;
 }
 
@@ -61,7 +62,7 @@ function createWorld(): World {
 
 test.each(["create", "apply"] as const)("%s of a hundred pools reads once which there are", async (verb) => {
   const world = createWorld();
-  const pools = Array.from({ length: 100 }, (_, i) => poolOf(`p${i}`, `10.65.${i}.0/24`));
+  const pools: readonly object[] = Array.from({ length: 100 }, (_, i) => poolOf(`p${i}`, `10.65.${i}.0/24`));
   const reservation = {
     apiVersion: "netplug.io/v3",
     kind: "IPReservation",
@@ -90,6 +91,19 @@ test("pools may overlap neither each other in one file nor those that there were
   const output = await world.run("apply", [a, poolOf("c", "10.65.1.0/24"), b]);
   expect(output).toContain('create ippool "c": 10.65.1.0/24 overlaps ippool "old" (10.65.0.0/16)');
   expect(await names()).toEqual(["a", "b", "old"]);
+});
+
+test("pools that overlap already, as kubectl can make them, are written as they are, and changed", async () => {
+  const world = createWorld();
+  const [a, b] = [poolOf("a", "10.66.0.0/16"), poolOf("b", "10.66.1.0/24")];
+  await world.run("create", [a]);
+  await world.datastore.commit([{ op: "create", resource: b }]);
+  expect(await world.run("apply", [a, b])).toBe("ippool/a unchanged\nippool/b configured\n");
+  expect(await world.run("apply", [a, b])).toBe("ippool/a unchanged\nippool/b unchanged\n");
+  const disabled = { ...b, spec: { ...b.spec, disabled: true } };
+  expect(await world.run("replace", [a, disabled])).toBe("ippool/a unchanged\nippool/b replaced\n");
+  const refused = await world.run("apply", [a, b, poolOf("c", "10.67.0.0/16"), poolOf("d", "10.67.1.0/24")]);
+  expect(refused).toContain('validate IPPool "d" (stdin, document 4): spec.cidr: 10.67.1.0/24 overlaps ippool "c" (10.67.0.0/16) of stdin');
 });
 
 test("what others write is known a second later, and at once after a conflict", async () => {

@@ -48,47 +48,47 @@ export function checkDocuments(documents: readonly InputDocument[], namespace: s
   return { valid, invalid };
 }
 
-/** As {@link checkDocuments}, for documents to be written: they must not contradict each other. */
+/** As {@link checkDocuments}, for documents to be written: two that say different things of one object are mostly a copy with the old name. */
 export function checkDocumentsToWrite(...input: Parameters<typeof checkDocuments>): CheckedDocuments {
   const checked = checkDocuments(...input);
   const valid: ValidDocument[] = [];
   const invalid = [...checked.invalid];
   const firsts = new Map<string, ValidDocument>();
-  const pools: PoolDocument[] = [];
   for (const document of checked.valid) {
     const { kind, metadata } = document.resource;
     const key = `${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
-    const first = firsts.get(key);
-    if (first === undefined) firsts.set(key, document);
-    const problem = first === undefined ? overlapWith(pools, document) : differenceFrom(first, document);
-    if (problem === undefined) valid.push(document);
-    else invalid.push({ origin: document.origin, error: new ValidationError(`${kind} ${quote(metadata.name)}`, [problem]) });
+    const first = firsts.get(key) ?? document;
+    firsts.set(key, first);
+    if (Bun.deepEquals(first.resource, document.resource)) valid.push(document);
+    else invalid.push(toInvalid(document, "metadata.name", `${first.origin} says something else of the same ${kind}; want each once`));
   }
   return { valid, invalid };
 }
 
-/** Two that say different things of one object are mostly a copy with the old name. */
-function differenceFrom(first: ValidDocument, { resource }: ValidDocument): Problem | undefined {
-  if (Bun.deepEquals(first.resource, resource)) return undefined;
-  return { path: "metadata.name", message: `${first.origin} says something else of the same ${resource.kind}; want each once` };
+/** As {@link checkDocumentsToWrite}, for pools to be created: otherwise the first of two that overlap would be written, and the second refused. */
+export function checkPoolsApart(documents: readonly ValidDocument[]): CheckedDocuments {
+  const pools = new Map<string, { readonly cidr: Prefix; readonly origin: string }>();
+  const valid: ValidDocument[] = [];
+  const invalid: InvalidDocument[] = [];
+  for (const document of documents) {
+    const { resource, origin } = document;
+    const { name } = resource.metadata;
+    const cidr = resource.kind === "IPPool" && !pools.has(name) ? parsePrefix(resource.spec.cidr) : undefined;
+    const other = cidr && pools.entries().find(([, pool]) => overlaps(pool.cidr, cidr));
+    if (cidr !== undefined) pools.set(name, { cidr, origin });
+    if (cidr === undefined || other === undefined) valid.push(document);
+    else invalid.push(toInvalid(document, "spec.cidr", describeOverlap(cidr, ...other)));
+  }
+  return { valid, invalid };
 }
 
-interface PoolDocument {
-  readonly name: string;
-  readonly cidr: Prefix;
-  readonly origin: string;
+function describeOverlap(cidr: Prefix, name: string, other: { readonly cidr: Prefix; readonly origin: string }): string {
+  const where = `ippool ${quote(name)} (${toPrefixText(other.cidr)}) of ${other.origin}`;
+  return `${toPrefixText(cidr)} overlaps ${where}; choose another CIDR, or leave one of them out`;
 }
 
-/** Otherwise the first pool would be written, and the second refused. @param pools those before; a further one is added */
-function overlapWith(pools: PoolDocument[], { resource, origin }: ValidDocument): Problem | undefined {
-  if (resource.kind !== "IPPool") return undefined;
-  const { name } = resource.metadata;
-  const cidr = parsePrefix(resource.spec.cidr);
-  const other = pools.find((pool) => overlaps(pool.cidr, cidr));
-  pools.push({ name, cidr, origin });
-  if (other === undefined) return undefined;
-  const where = `ippool ${quote(other.name)} (${toPrefixText(other.cidr)}) of ${other.origin}`;
-  return { path: "spec.cidr", message: `${toPrefixText(cidr)} overlaps ${where}; choose another CIDR, or leave one of them out` };
+function toInvalid({ resource, origin }: ValidDocument, path: string, message: string): InvalidDocument {
+  return { origin, error: new ValidationError(`${resource.kind} ${quote(resource.metadata.name)}`, [{ path, message }]) };
 }
 
 /**
