@@ -8,7 +8,7 @@ import type { Revision, Stored, Write } from "../../datastore/datastore.ts";
 import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
 import { cooledDownAt, hasBegun } from "../../ipam/block.ts";
 import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
-import type { Prefix } from "../../lib/ip/prefix.ts";
+import { type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { withRetries } from "./compare-and-swap.ts";
 import { deleteIfEmpty } from "./empty-block.ts";
 import { NotFound } from "./object-name.ts";
@@ -43,15 +43,15 @@ const PAGE = 100;
  * @throws {CommandFailed} when there is none
  */
 export async function deletePool(target: Target, name: string): Promise<PoolDeletion> {
-  let releasedBlocks = 0;
+  const released = new Set<string>();
   return withRetries(`delete ippool "${name}"`, async () => {
     const { pool, text } = await disable(target, name);
     // somebody may have written one past the validation that makes no sense
     const cidr = cidrOfPool(pool.value);
-    if (cidr !== undefined) releasedBlocks += await releaseEmptyBlocks(target, cidr);
-    const kept = cidr === undefined ? { keptBlocks: 0, keptAddresses: 0 } : await countKept(target, cidr);
+    if (cidr !== undefined) await releaseEmptyBlocks(target, cidr, released);
+    const kept = cidr === undefined ? { keptBlocks: 0, keptAddresses: 0 } : await countKept(target, cidr, released);
     if (!(await remove(target, name, pool.revision))) return undefined;
-    return { releasedBlocks, ...kept, ...(text !== undefined && { text }) };
+    return { releasedBlocks: released.size, ...kept, ...(text !== undefined && { text }) };
   });
 }
 
@@ -67,20 +67,24 @@ async function disable(target: Target, name: string): Promise<Pick<PoolForDeleti
   });
 }
 
-async function releaseEmptyBlocks(target: Target, within: Prefix): Promise<number> {
+/** @param released gets the CIDRs of the released blocks */
+async function releaseEmptyBlocks(target: Target, within: Prefix, released: Set<string>): Promise<void> {
   const now = Math.floor(target.io.clock.now() / 1_000);
-  let released = 0;
   for (;;) {
     const [empty] = await target.datastore.read([{ type: "empty-blocks", within, limit: PAGE }]);
     const cooled = empty.filter(({ since }) => hasBegun(since, now));
     const done = await Promise.all(cooled.map((ref) => deleteIfEmpty(target, ref)));
-    const count = done.filter(Boolean).length;
-    released += count;
-    if (count === 0 || empty.length < PAGE) return released;
+    for (const [at, { cidr }] of cooled.entries()) if (done[at] === true) released.add(toPrefixText(cidr));
+    if (!done.includes(true) || empty.length < PAGE) return;
   }
 }
 
-async function countKept({ datastore, io }: Target, within: Prefix): Promise<Omit<PoolDeletion, "releasedBlocks">> {
+/** @param released blocks that do not count: on Kubernetes another program's finalizer may keep them for a while, and they cannot be read */
+async function countKept(
+  { datastore, io }: Target,
+  within: Prefix,
+  released: ReadonlySet<string>,
+): Promise<Omit<PoolDeletion, "releasedBlocks">> {
   const [configuration] = await datastore.read([IPAM_CONFIGURATION]);
   const { ipCooldownSeconds } = withIPAMConfigurationDefaults(configuration?.value.spec as object | undefined);
   const now = Math.floor(io.clock.now() / 1_000);
@@ -88,7 +92,8 @@ async function countKept({ datastore, io }: Target, within: Prefix): Promise<Omi
   let keptAddresses = 0;
   let latest = now;
   for await (const refs of inGroups(claimedBlocks(datastore, within))) {
-    const blocks = await datastore.read(refs.map(({ cidr, node }) => ({ type: "block", ref: { cidr, node } }) as const));
+    const others = refs.filter(({ cidr }) => !released.has(toPrefixText(cidr)));
+    const blocks = await datastore.read(others.map(({ cidr, node }) => ({ type: "block", ref: { cidr, node } }) as const));
     for (const block of blocks) {
       if (block === undefined) continue;
       keptBlocks++;
