@@ -30,7 +30,11 @@ test("a copy that has not started does not have its original's address (needs cl
 test("nor does one that has its original's name (needs cluster)", async () => {
   await deletePod(world.api, await runOriginal());
   await createPod(world.api, { name: "web", namespace: "prod", spec: { nodeName: "n1" }, annotations: COPIED });
-  expect(await readIpamProblems(world)).toEqual([expect.stringMatching(/^leaked-address 10\.65\.0\.8: /)]);
+  const leak = /^leaked-address 10\.65\.0\.8: .* for endpoint "n1-k8s-web-eth0", which is another pod's by now$/;
+  expect(await readIpamProblems(world)).toEqual([expect.stringMatching(leak)]);
+  expect(await world.done(["ipam", "show", "--ip=10.65.0.8"])).toContain(
+    '\nbut workloadendpoint "prod/n1-k8s-web-eth0" is another pod\'s by now\n',
+  );
 });
 
 test("a static pod's record is its own, though its mirror has another UID than the runtime knows (needs cluster)", async () => {

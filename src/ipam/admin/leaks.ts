@@ -9,6 +9,7 @@ import { LONGEST_ADD_MS } from "../longest-add.ts";
 import { describeAllocation } from "../owner-text.ts";
 import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
 import { transact, type TransactPorts } from "../transact/transact.ts";
+import { isCopied } from "./copied-record.ts";
 import { describeGonePod, isPerhapsStatic, knownPods } from "./gone-pods.ts";
 import { type Inventory, knowsAll, takeInventory } from "./inventory.ts";
 
@@ -59,7 +60,7 @@ export function* leaksIn(inventory: Inventory): Generator<Leak> {
     if (having.some((user) => isEndpointOf(user, owner))) continue;
     const record = byName.get(endpoint)?.find(isTheirs);
     if (areRecordsPods && isPerhapsStatic(owner, record, nodes)) continue;
-    yield toLeak(`for endpoint ${quote(endpoint)}, `, describeRecord(record));
+    yield toLeak(`for endpoint ${quote(endpoint)}, `, describeRecord(record, areRecordsPods ? owner : undefined));
   }
 }
 
@@ -71,8 +72,10 @@ function leakMaker(object: string, allocation: Allocation, silentSince: string |
   };
 }
 
-function describeRecord(record: WorkloadEndpoint | undefined): string {
+/** @param owner where endpoints are pods */
+function describeRecord(record: WorkloadEndpoint | undefined, owner: AllocationOwner | undefined): string {
   if (record === undefined) return "which does not exist";
+  if (isCopied(record, owner)) return "which is another pod's by now";
   return recordedAddresses(record).length === 0 ? "which has no address" : "which has other addresses";
 }
 

@@ -9,6 +9,7 @@ import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { type Address, equalAddresses } from "../../lib/ip/address.ts";
 import { quote } from "../../lib/quote.ts";
+import { isCopied } from "./copied-record.ts";
 import { describeGonePod, knownPods } from "./gone-pods.ts";
 
 /**
@@ -47,8 +48,10 @@ export async function findOwnEndpoint(datastore: Datastore, address: Address, ow
     return { title: `pod ${quote(`${namespace}/${pod}`)}`, hasAddress: hasAddress && gone === undefined, contradiction: gone };
   }
   const title = `workloadendpoint ${quote(`${namespace}/${name}`)}`;
-  const contradiction = stored === undefined ? `there is no ${title}` : `${title} does not have it`;
-  return { title, hasAddress, contradiction: hasAddress ? undefined : contradiction };
+  if (stored === undefined) return { title, hasAddress, contradiction: `there is no ${title}` };
+  if (datastore.traits.recordsArePods && isCopied(stored.value, owner))
+    return { title, hasAddress: false, contradiction: `${title} is another pod's by now` };
+  return { title, hasAddress, contradiction: hasAddress ? undefined : `${title} does not have it` };
 }
 
 /** Since when Kubernetes has not heard of a node, by its name there; undefined: it does, or nobody watches that. */
