@@ -99,7 +99,7 @@ test("an object that is being deleted keeps its place, and is neither written no
   expect(errorOf(() => toStoredBlock(ending))).toBeInstanceOf(CorruptBlock);
   const ref = { cidr: parsePrefix("10.65.0.0/26"), node: "n1" };
   expect(refOfObject(ending)).toEqual(ref);
-  expect(toBlockEntry(ending.metadata)).toEqual({ ...ref, isSpare: false, emptySince: undefined });
+  expect(toBlockEntry(ending.metadata)).toEqual({ ...ref, node: "", isSpare: false, emptySince: undefined });
 });
 
 describe("the metadata alone", () => {

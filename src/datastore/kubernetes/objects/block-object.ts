@@ -92,7 +92,8 @@ export function refOfObject(object: BlockObject): BlockRef {
 }
 
 /**
- * Reads the metadata alone. One that is being deleted keeps its place, and has nothing to give.
+ * Reads the metadata alone. One that is being deleted keeps its place, has nothing to give, and is no node's: otherwise that node would read it as
+ * its own, and fail.
  *
  * @returns undefined for an object that we cannot have written
  */
@@ -101,7 +102,7 @@ export function toBlockEntry(metadata: ObjectMeta): BlockEntry | undefined {
   const cidr = parseBlockName(name);
   const node = annotations[BLOCK_LABELS.node] ?? labels[BLOCK_LABELS.node];
   if (cidr === undefined || node === undefined) return undefined;
-  if (isEnding(metadata)) return { cidr, node, isSpare: false, emptySince: undefined };
+  if (isEnding(metadata)) return { cidr, node: "", isSpare: false, emptySince: undefined };
   const since = labels[BLOCK_LABELS.empty];
   const next = toNextOrdinals(tryParseJson(annotations[NEXT_ANNOTATION]));
   return {
@@ -113,8 +114,11 @@ export function toBlockEntry(metadata: ObjectMeta): BlockEntry | undefined {
   };
 }
 
-/** Our next write would take away the finalizers, and with them the object and what was written. */
-function isEnding({ deletionTimestamp }: ObjectMeta): boolean {
+/**
+ * Whether a block is being deleted, which nothing takes back; finalizers keep it for a while. Our next write would take these away, and with
+ * them the object and what was written.
+ */
+export function isEnding({ deletionTimestamp }: ObjectMeta): boolean {
   return deletionTimestamp !== undefined;
 }
 

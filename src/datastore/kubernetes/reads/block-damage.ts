@@ -6,7 +6,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { quote } from "../../../lib/quote.ts";
 import type { Damage, Stored } from "../../datastore.ts";
 import { parseBlockName } from "../objects/block-name.ts";
-import { annotationsOf, BLOCK_LABELS, HOLDER_LABELS, labelsOf, NEXT_ANNOTATION, toStoredBlock } from "../objects/block-object.ts";
+import { annotationsOf, BLOCK_LABELS, HOLDER_LABELS, isEnding, labelsOf, NEXT_ANNOTATION, toStoredBlock } from "../objects/block-object.ts";
 import type { BlockObject } from "../objects/resource-types.ts";
 
 type Texts = Readonly<Record<string, string>>;
@@ -19,7 +19,8 @@ export function readUndamaged(objects: readonly BlockObject[], onDamage: (damage
   const readable: Stored<Block>[] = [];
   for (const object of objects) {
     const { name = "" } = object.metadata;
-    const node = object.spec?.node;
+    // Of one that is being deleted lists name no node.
+    const node = isEnding(object.metadata) ? undefined : object.spec?.node;
     const cidr = parseBlockName(name);
     const place = { kind: "IPAMBlock", name, ...(cidr !== undefined && { cidr }), ...(node !== undefined && { node }) } as const;
     try {

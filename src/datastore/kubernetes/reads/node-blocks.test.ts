@@ -103,6 +103,17 @@ test("what has a name that no block can have is nobody's, whatever its labels sa
   expect(written).toEqual(["u1", ...WRITTEN]);
 });
 
+test("a block that is being deleted counts as gone, whether it is found by label or by name", async () => {
+  const ending = [OWN, LENT].map((block) => {
+    const object = toObject(block);
+    return { ...object, metadata: { ...object.metadata, deletionTimestamp: "2026-01-02T03:04:05Z" } };
+  });
+  const objects = [...ending, ...[EMPTY, LENT_TOO].map(toObject)];
+  const left = { own: ["10.65.0.0/26"], borrowed: ["10.65.1.0/26"] };
+  expect(textsOf((await read({ objects })).found)).toEqual(left);
+  expect(textsOf((await read({ objects, hint: { cluster: "u1", blocks: WRITTEN } })).found)).toEqual(left);
+});
+
 test("with a hint each block is asked for by its name; one that is gone, or nobody's here, is left out", async () => {
   const hint = { cluster: "u1", blocks: [...WRITTEN, "10.65.3.0/26", "10.65.2.0/26"] };
   const { found, asked, written } = await read({ objects: [...OBJECTS, toObject(FOREIGN)], hint });

@@ -5,7 +5,7 @@ import type { Block, BlockRef } from "../../../api/ipam-block.ts";
 import { comparePrefixes } from "../../../lib/ip/prefix.ts";
 import type { Stored } from "../../datastore.ts";
 import { parseBlockName, toBlockName } from "../objects/block-name.ts";
-import { holderLabel, refOfObject, toStoredBlock } from "../objects/block-object.ts";
+import { holderLabel, isEnding, refOfObject, toStoredBlock } from "../objects/block-object.ts";
 import type { BlockObject } from "../objects/resource-types.ts";
 import { IPAM_BLOCKS } from "../objects/resource-types.ts";
 import type { BlockHints } from "../state/block-hints.ts";
@@ -90,6 +90,8 @@ function sort(node: string, objects: readonly BlockObject[]): NodeBlocks {
   const borrowed: { readonly ref: BlockRef; readonly stored: Stored<Block> | undefined }[] = [];
   for (const object of objects) {
     const ref = refOfObject(object);
+    // What the node has in it ends with it, so that there is nothing to release; its place is kept until then.
+    if (isEnding(object.metadata)) continue;
     const read = tryRead(object);
     if (ref.node === node) {
       if (read instanceof CorruptBlock) corrupt ??= read;
