@@ -29,8 +29,8 @@ function startSlowServer(pauseMs: number): FakeApiServer {
 const envFor = (server: FakeApiServer) => ({ DATASTORE_TYPE: "kubernetes", K8S_API_ENDPOINT: server.url, KUBECONFIG: "", HOME: "" });
 
 async function screenOf(server: FakeApiServer, command: readonly string[]): Promise<string> {
-  await using session = startOnTerminal(["sh", "-c", '"$@"; echo ended', "sh", ...command], { ...envFor(server), NO_COLOR: undefined });
-  return await session.shows(/ended/);
+  await using terminal = startOnTerminal(["sh", "-c", '"$@"; echo ended', "sh", ...command], { ...envFor(server), NO_COLOR: undefined });
+  return await terminal.shows(/ended/);
 }
 
 test("a command that takes long shows on a terminal what it has read, and wipes that before it prints", async () => {
