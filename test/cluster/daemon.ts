@@ -1,6 +1,7 @@
 /** One long-running program of a cluster. */
 
 import { closeSync, openSync, readFileSync } from "node:fs";
+import { standStill } from "../support/programs/stand-still.ts";
 import type { Cleaner } from "./cleaner.ts";
 import { startTimeOf } from "./process-status.ts";
 
@@ -97,8 +98,9 @@ export class Daemon {
   }
 
   /** Stops its time: connections stay, nothing is answered. */
-  pause(): void {
-    this.#signal("SIGSTOP");
+  async pause(): Promise<void> {
+    const { pid } = this;
+    if (pid !== undefined) await standStill(pid);
   }
 
   resume(): void {

@@ -95,7 +95,7 @@ describe("pods go and others come while", () => {
   test("the API server answers nothing for a while", async () => {
     const failures = noteFailures();
     await turnover.swap(async () => {
-      cluster.api.server.pause();
+      await cluster.api.server.pause();
       await untilFailures(failures);
       cluster.api.server.resume();
     });
@@ -191,7 +191,7 @@ describe("the plugin's token", () => {
     const isReady = (): boolean => installer.log().includes('"event":"ready"');
     const installer = node.daemon("installer", command, isReady, { ...env, CNI_TOKEN_REFRESH_INTERVAL: "3s" });
     await installer.start();
-    installer.pause();
+    await installer.pause();
     await cluster.kubectl(["--namespace", "kube-system", "delete", "serviceaccount", "netplug-cni-plugin"]);
     await applyRoles(cluster);
     // it remembers for some seconds whom it let in

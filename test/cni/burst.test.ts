@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/lib/clock.ts";
 import { takeLock } from "../../src/linux/flock.ts";
 import type { CniReply } from "../support/programs/cni.ts";
+import { standStill } from "../support/programs/stand-still.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { TestNetns } from "../support/node/netns.ts";
 import { share } from "../support/share.ts";
@@ -110,7 +111,7 @@ async function metWhileStopped(
   using held = await holdTurn();
   const leader = await startWaiting(pods);
   const stopped = await startWaiting(pods);
-  process.kill(stopped.pid, "SIGSTOP");
+  await standStill(stopped.pid);
   const before = await node.addressesInUse();
   held[Symbol.dispose]();
   expect((await leader.reply).status).toBe(0);

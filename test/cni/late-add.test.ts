@@ -10,6 +10,7 @@ import { type CniReply, pluginPath } from "../support/programs/cni.ts";
 import type { Json } from "../support/programs/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { closedGate } from "../support/node/closed-gate.ts";
+import { standStill } from "../support/programs/stand-still.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/node/test-node.ts";
 
@@ -26,7 +27,7 @@ function waiting(action: "start" | "fail"): Json {
 interface LateCall {
   readonly reply: Promise<CniReply>;
   /** Stops it. */
-  stop(): void;
+  stop(): Promise<void>;
   isStopped(): boolean;
   /** Lets it go on. */
   goOn(): void;
@@ -41,7 +42,7 @@ function start(verb: "ADD" | "DEL", containerID: string, pod: TestNetns, overrid
   const pid = (): number => Number(readFileSync(pidFile, "utf8"));
   return {
     reply,
-    stop: () => void process.kill(pid(), "SIGSTOP"),
+    stop: () => standStill(pid()),
     // the file is empty for a moment
     isStopped: () => existsSync(pidFile) && pid() > 0 && / T /.test(readFileSync(`/proc/${pid()}/stat`, "utf8")),
     goOn: () => void process.kill(pid(), "SIGCONT"),
@@ -90,7 +91,7 @@ test("one that fails late takes nothing from the same container in its next name
   const containerID = await newContainer();
   const late = start("ADD", containerID, pod, waiting("fail"));
   await until("the interface", () => pod.addresses("eth0").length > 0);
-  late.stop();
+  await late.stop();
   await node.del({ containerID, netns: pod.path });
   pod.delete();
   const again = await node.call("ADD", { containerID, netns: next.path });
@@ -107,7 +108,7 @@ test("nor does one whose namespace is gone when it has waited long enough", asyn
   const containerID = await newContainer();
   const late = start("ADD", containerID, pod, waiting("start"));
   await until("the interface", () => pod.addresses("eth0").length > 0);
-  late.stop();
+  await late.stop();
   await node.del({ containerID, netns: pod.path });
   pod.delete();
   const again = await node.call("ADD", { containerID, netns: next.path });
@@ -138,7 +139,7 @@ test("one whose DEL did not wait for it keeps nothing, though its namespace stan
   const containerID = await newContainer();
   const late = start("ADD", containerID, pod, waiting("start"));
   await until("the interface", () => pod.addresses("eth0").length > 0);
-  late.stop();
+  await late.stop();
   await node.del({ containerID, netns: pod.path });
   late.goOn();
   expect((await late.reply).json).toMatchObject({ code: 11, msg: expect.stringContaining("a DEL or GC has ended it meanwhile") });
@@ -152,7 +153,7 @@ test("nor does one whose runtime has ended, and that the next one's GC found wit
   const asRuntime = `[ "$CALLED" ] || { echo $$ > ${runtimeFile}; exec 3<&0; CALLED=1 "$0" <&3 3<&- & wait; exit; }`;
   const late = start("ADD", containerID, pod, waiting("start"), asRuntime);
   await until("the interface", () => pod.addresses("eth0").length > 0);
-  late.stop();
+  await late.stop();
   process.kill(Number(readFileSync(runtimeFile, "utf8")), "SIGKILL");
   expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) })).stdout).toBe("");
   late.goOn();

@@ -313,7 +313,7 @@ describe("an API server that is away", () => {
 
   test("or stands still: ADD ends with code 11 soon, and leaves nothing (needs cluster)", async () => {
     const pod = await makePod();
-    api.server.pause();
+    await api.server.pause();
     using netns = new TestNetns();
     const add = async (): Promise<void> => {
       const reply = await node.call("ADD", { containerID: node.newContainerID(), netns: netns.path, args: pod.args, config: podConfig() });

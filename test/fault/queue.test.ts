@@ -11,6 +11,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { quote } from "../../src/lib/quote.ts";
 import { takeLock } from "../../src/linux/flock.ts";
+import { standStill } from "../support/programs/stand-still.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { TestNetns } from "../support/node/netns.ts";
 import { beforeStep, isCommit } from "./support/at-step.ts";
@@ -35,7 +36,7 @@ async function stopInQueue(node: FaultNode): Promise<{ readonly kill: () => Prom
   const requests = (): readonly string[] => (existsSync(`${path}.requests`) ? readdirSync(`${path}.requests`) : []);
   await eventually(() => expect(requests()).toHaveLength(1));
   const pid = Number(requests()[0]?.split("-")[1]);
-  process.kill(pid, "SIGSTOP");
+  await standStill(pid);
   return {
     async kill() {
       process.kill(pid, "SIGKILL");

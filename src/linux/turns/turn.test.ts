@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { standStill } from "../../../test/support/programs/stand-still.ts";
 import { durationOf } from "../../../test/support/time/duration.ts";
 import { eventually } from "../../../test/support/time/eventually.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -152,7 +153,7 @@ test("one that is stopped in the queue holds the others up for a second only", a
   const held = await take(path, 0);
   const stopped = startTaker(path, "stopped", log);
   await untilInQueue(path, stopped.pid);
-  stopped.kill("SIGSTOP");
+  await standStill(stopped.pid);
   const waiting = take(path, LONG_MS);
   held?.[Symbol.dispose]();
   const turn = await waiting;
@@ -179,7 +180,7 @@ async function passStopped(count: number): Promise<void> {
     const taker = startTaker(path, name, log, { slowness: SLOWNESS });
     takers.push(taker);
     await untilInQueue(path, taker.pid);
-    if (name === "stopped") taker.kill("SIGSTOP");
+    if (name === "stopped") await standStill(taker.pid);
   }
   const [stopped, behind] = [takers.slice(0, count), takers.slice(count)];
   held?.[Symbol.dispose]();
@@ -200,7 +201,7 @@ test("a free lock is left to those before, for a second for each of them", async
   const stopped = ["a", "b", "c"].map((name) => startTaker(path, name, join(folder, "left.log")));
   for (const taker of stopped) {
     await untilInQueue(path, taker.pid);
-    taker.kill("SIGSTOP");
+    await standStill(taker.pid);
   }
   const waiting = take(path, LONG_MS);
   held?.[Symbol.dispose]();
@@ -285,7 +286,7 @@ describe("what those in the queue ask for", () => {
     using _held = await take(path, 0);
     const stopped = startTaker(path, "stopped", log);
     await untilInQueue(path, stopped.pid);
-    stopped.kill("SIGSTOP");
+    await standStill(stopped.pid);
     const asking = startTaker(path, "asking", log, { request: "for it" });
     await untilInQueue(path, asking.pid);
     const queue = requestsIn(path, 0);

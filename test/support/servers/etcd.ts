@@ -1,10 +1,11 @@
 /** For tests: real etcd servers on free ports of 127.0.0.1, with their data in a temporary folder. */
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { mustRunProgram } from "../programs/programs.ts";
+import { standStill } from "../programs/stand-still.ts";
 
 export interface EtcdTls {
   readonly certFile: string;
@@ -130,9 +131,7 @@ function createMember(options: EtcdServerOptions, place: Place, cluster: string)
       await process?.exited;
     },
     async pause() {
-      if (running === undefined) return;
-      running.kill("SIGSTOP");
-      while (!threadStatesOf(running.pid).every((state) => state === "T")) await Bun.sleep(1);
+      if (running !== undefined) await standStill(running.pid);
     },
     resume: () => running?.kill("SIGCONT"),
     ctl: (args, access = [], stdin = "") => runEtcdctl([`--endpoints=${endpoint}`, ...access, ...args], stdin),
@@ -200,12 +199,4 @@ async function untilItServes(server: Subprocess<"ignore", "ignore", "pipe">): Pr
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** State letters of all threads of a process, as `proc(5)` has them. */
-function threadStatesOf(pid: number): readonly string[] {
-  return readdirSync(`/proc/${pid}/task`).map((thread) => {
-    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3);
-  });
 }
