@@ -8,11 +8,9 @@ import type { BlockEntry } from "./objects/block-object.ts";
 import { toDatastoreError } from "./objects/failure.ts";
 import { Batch } from "./reads/batch.ts";
 import { IndexReads } from "./reads/block-index.ts";
-import { areManyPools } from "./reads/many-pools.ts";
-import type { NodeBlocks } from "./reads/node-blocks.ts";
-import { readNodeBlocks } from "./reads/node-blocks.ts";
-import { areManyPods, PodWindow } from "./reads/pod-window.ts";
+import { type NodeBlocks, readNodeBlocks } from "./reads/node-blocks.ts";
 import { answerQuery } from "./reads/queries.ts";
+import { ResourceReads } from "./reads/resources.ts";
 import type { BlockHints } from "./state/block-hints.ts";
 import { LostClaims } from "./state/lost-claims.ts";
 import { RecentBlocks } from "./state/recent-blocks.ts";
@@ -118,9 +116,8 @@ export class KubernetesDatastore implements Datastore {
       return known;
     };
     const index = new IndexReads({ batch, pagedLists: this.#pagedLists, lostClaims: this.#lostClaims, mayLag }, queries);
-    const pods = areManyPods(queries) ? new PodWindow(batch) : undefined;
-    const listsPools = areManyPools(queries);
-    const sources = { batch, index, nodeBlocks, pods, listsPools, recent: this.#recent, mayLag, onDamage, onPage };
+    const resources = new ResourceReads(batch, queries, options);
+    const sources = { batch, index, nodeBlocks, resources, recent: this.#recent, onDamage, onPage };
     const asked = queries.map((query) => answerQuery(query, sources));
     if (batch.size > 0) this.#countRound();
     // The first failure is thrown without waiting for the others.

@@ -20,8 +20,8 @@ export async function requireRoom(
 ): Promise<void> {
   const failure = await hints.tryWrite();
   if (failure === undefined) return;
-  const { readable } = await readBlocks();
-  if (await hasRoom(readable.map(({ value }) => value))) return;
+  const { own } = await readBlocks();
+  if (await hasRoom(own.map(({ value }) => value))) return;
   const what = `claim a block of addresses: this node has none that can give an address, and cannot write the list of its blocks, ${quote(hints.file)}`;
   const text = `${what}: ${failure.message}; make room there, mount it writable, or remove what is not a file`;
   throw new NetplugError("ioFailure", text, { cause: failure });

@@ -13,10 +13,10 @@ import type { Batch } from "./batch.ts";
 
 /** What a node has. */
 export interface NodeBlocks {
-  /** In address order; the failure when one of the records cannot be read. */
-  readonly own: readonly Stored<Block>[] | CorruptBlock;
-  /** Those of its own whose records can be read. */
-  readonly readable: readonly Stored<Block>[];
+  /** Its own blocks whose records can be read, in address order. */
+  readonly own: readonly Stored<Block>[];
+  /** Why the first of its other own blocks cannot be read; undefined: there are no others. */
+  readonly corrupt: CorruptBlock | undefined;
   /** Blocks of others in which it holds addresses; without a record when that cannot be read. */
   readonly borrowed: readonly { readonly ref: BlockRef; readonly stored: Stored<Block> | undefined }[];
 }
@@ -108,7 +108,7 @@ function sort(node: string, objects: readonly BlockObject[]): NodeBlocks {
   }
   own.sort((a, b) => comparePrefixes(a.value.cidr, b.value.cidr));
   borrowed.sort((a, b) => comparePrefixes(a.ref.cidr, b.ref.cidr));
-  return { own: corrupt ?? own, readable: own, borrowed };
+  return { own, corrupt, borrowed };
 }
 
 function tryRead(object: BlockObject): Stored<Block> | CorruptBlock {

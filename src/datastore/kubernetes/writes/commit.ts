@@ -6,7 +6,7 @@ import type { Prefix } from "../../../lib/ip/prefix.ts";
 import type { CommitOptions, RequestOptions, Revision, Write, WriteOf } from "../../datastore.ts";
 import { OutcomeUnknown } from "../../outcome-unknown.ts";
 import { Batch } from "../reads/batch.ts";
-import { getResource } from "../reads/queries.ts";
+import { ResourceReads } from "../reads/resources.ts";
 import type { BlockHints } from "../state/block-hints.ts";
 import type { LostClaims } from "../state/lost-claims.ts";
 import type { SeenRevisions } from "../state/seen-revisions.ts";
@@ -81,7 +81,8 @@ async function runAll(steps: readonly Step[], ports: CommitPorts, options: Carry
 async function areMet(conditions: readonly Condition[], { client, seen, onRound }: CommitPorts, options: RequestOptions): Promise<boolean> {
   onRound();
   const batch = new Batch(client, options);
-  const stored = await Promise.all(conditions.map(({ ref }) => getResource(ref, batch)));
+  const resources = new ResourceReads(batch);
+  const stored = await Promise.all(conditions.map(({ ref }) => resources.get(ref)));
   if (batch.missing !== undefined) throw batch.missing;
   return conditions.every(({ ref, revision }, i) => {
     seen.note(ref, stored[i]?.revision);
