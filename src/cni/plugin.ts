@@ -121,11 +121,11 @@ function subjectOf(environment: CniEnvironment): Readonly<Record<string, string>
 }
 
 async function runVerb(verb: CniVerb, call: Call): Promise<void> {
+  const run = (next: Call): Promise<void> => runOnce(verb, next);
   try {
-    await runOnce(verb, call);
+    await run(call);
   } catch (fault) {
-    const { runAgain } = await import("./run-again.ts");
-    await runAgain(verb, call, { fault, run: runOnce });
+    await (await import("./run-again.ts")).runAgain(verb, call, { fault, run });
   }
 }
 

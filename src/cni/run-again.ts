@@ -5,30 +5,39 @@ import { type Call, hasOwnIpam } from "./call.ts";
 import type { FailedRun } from "./failed-run.ts";
 import type { CniVerb } from "./protocol/versions.ts";
 
-/** @throws `fault` where the call would fail again; NetplugError */
-export async function runAgain(verb: CniVerb, call: Call, failed: FailedRun): Promise<void> {
-  if (failed.fault instanceof CorruptBlock) await runWithoutDamaged(verb, call, failed, runElsewhere);
-  else await runElsewhere(verb, call, failed, runWithoutDamaged);
+/** Runs the call again without the reason of its failure. @returns false where it does not know how */
+type Remedy = (verb: CniVerb, call: Call, failed: FailedRun) => Promise<boolean>;
+
+/**
+ * Tries each remedy once: without a damaged block an ADD may be given an address in use, and without that need a damaged block.
+ *
+ * @throws `fault` where the call would fail again; NetplugError
+ */
+export async function runAgain(
+  verb: CniVerb,
+  call: Call,
+  { fault, run }: FailedRun,
+  remedies: readonly Remedy[] = [withoutDamaged, elsewhere],
+): Promise<void> {
+  for (const remedy of remedies) {
+    const others = remedies.filter((other) => other !== remedy);
+    const again: FailedRun["run"] = (next) => run(next).catch((thrown: unknown) => runAgain(verb, next, { fault: thrown, run }, others));
+    if (await remedy(verb, call, { fault, run: again })) return;
+  }
+  throw fault;
 }
 
-/** @param other for the next run, if it fails in turn: without a block an ADD may be given an address in use, and without that need a damaged block */
-type Remedy = (verb: CniVerb, call: Call, failed: FailedRun, other?: Remedy) => Promise<void>;
+async function withoutDamaged(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<boolean> {
+  if (!(fault instanceof CorruptBlock)) return false;
+  await (await import("./damaged-block/retry.ts")).retryWithoutDamaged(verb, call, { fault, run });
+  return true;
+}
 
-const runWithoutDamaged: Remedy = async (verb, call, { fault, run }, other) => {
-  if (!(fault instanceof CorruptBlock)) throw fault;
-  const { retryWithoutDamaged } = await import("./damaged-block/retry.ts");
-  await retryWithoutDamaged(verb, call, { fault, run: orElse(run, other) });
-};
-
-const runElsewhere: Remedy = async (verb, call, { fault, run }, other) => {
+async function elsewhere(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<boolean> {
   // A delegate knows best which addresses are in use.
-  if (verb !== "ADD" || !hasOwnIpam(call)) throw fault;
+  if (verb !== "ADD" || !hasOwnIpam(call)) return false;
   const { isRouteInTheWay } = await import("./add/address-in-use/refusal.ts");
-  if (!isRouteInTheWay(fault)) throw fault;
-  const { retryElsewhere } = await import("./add/address-in-use/retry.ts");
-  await retryElsewhere(call, { fault, run: orElse(run, other) });
-};
-
-function orElse(run: FailedRun["run"], other: Remedy | undefined): FailedRun["run"] {
-  return other === undefined ? run : (verb, call) => run(verb, call).catch((fault: unknown) => other(verb, call, { fault, run }));
+  if (!isRouteInTheWay(fault)) return false;
+  await (await import("./add/address-in-use/retry.ts")).retryElsewhere(call, { fault, run });
+  return true;
 }

@@ -36,7 +36,7 @@ test("an ADD whose attachment may be in the damaged block answers nothing, and o
   const answers: string[] = [];
   const add = async (run: (call: Call) => Promise<void>): Promise<void> => {
     const call = await makeCall((text) => void answers.push(text));
-    await retryWithoutDamaged("ADD", call, { fault: FAULT, run: (_verb, again) => run(again) });
+    await retryWithoutDamaged("ADD", call, { fault: FAULT, run });
   };
   const tooLate = add(async (call) => {
     await readRecord(call);

@@ -48,7 +48,7 @@ export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, ru
   };
   const host = { ...call.host, writeAnswer };
   try {
-    await run(verb, { ...call, host, datastore, isWithoutDamaged: true });
+    await run({ ...call, host, datastore, isWithoutDamaged: true });
     if (verb === "GC") throw fault;
     // An ADD may not fail here: it has given its answer.
     if (verb !== "DEL") return;

@@ -24,7 +24,7 @@ export async function retryElsewhere(call: Call, { fault, run }: FailedRun<Kerne
   // Of this process alone: whoever served its request in the queue would not know what is in use.
   const datastoreKey = (): string => `${call.datastoreKey()} of process ${call.host.processId}`;
   try {
-    await run("ADD", { ...call, datastore: withReserved(call.datastore, inUse), datastoreKey });
+    await run({ ...call, datastore: withReserved(call.datastore, inUse), datastoreKey });
   } catch (thrown) {
     if (!(thrown instanceof NetplugError) || thrown.kind !== "noAddressLeft") throw thrown;
     throw new NetplugError(fault.kind, fault.message, { cause: fault, details: thrown.message });
