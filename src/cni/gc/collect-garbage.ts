@@ -14,7 +14,7 @@ import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { type LinkOnHost, listLinksOf, listNamelessLinks, removeNamelessLinks } from "../link/leftover-links.ts";
 import { beginRemoval } from "../link/remove.ts";
-import { attachmentOf, isOwn, withdrawBatch, withdrawInBatches } from "../withdraw/withdraw-many.ts";
+import { attachmentOf, isOwn, withdrawInBatches } from "../withdraw/withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
 import { transactPortsOf } from "../transact-ports.ts";
 import { type ConcurrentAdds, watchConcurrentAdds } from "./concurrent-adds.ts";
@@ -188,19 +188,9 @@ async function collectAtDelegate(collection: Collection): Promise<readonly Settl
 
 async function withdrawFound(collection: Collection, { owners, records }: Found): Promise<readonly Settled[]> {
   const { call, stale } = collection;
-  const isStillStale = (attachment: Attachment): boolean => isStale(collection, attachment);
-  if (!call.datastore.traits.recordsArePods) return [await settle(() => withdrawInBatches(call, [...stale.keys()], records, isStillStale))];
-  const isTarget = (attachment: Attachment): boolean => stale.has(attachmentKeyOf(attachment)) && isStillStale(attachment);
-  return await withdrawPods(call, owners.filter(isTarget), {
-    isTarget,
-    isTargetRecord: (record) => isOwn(call, record) && isTarget(attachmentOf(record)),
-    async release(ended) {
-      if (ended.length > 0) await withdrawBatch(call, new Set(ended.map(attachmentKeyOf)), "none", isStillStale);
-    },
-    async withdraw(batch) {
-      await withdrawBatch(call, new Set(batch.map(attachmentKeyOf)), [], isStillStale);
-    },
-  });
+  const isTarget = (attachment: Attachment): boolean => stale.has(attachmentKeyOf(attachment)) && isStale(collection, attachment);
+  if (call.datastore.traits.recordsArePods) return await withdrawPods(call, owners.filter(isTarget), isTarget);
+  return [await settle(() => withdrawInBatches(call, [...stale.values()], records, isTarget))];
 }
 
 /** The records of this node and network. */

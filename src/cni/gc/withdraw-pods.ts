@@ -18,17 +18,7 @@ import type { Call } from "../call.ts";
 import { type Settled, settle } from "../failures.ts";
 import { transactPortsOf } from "../transact-ports.ts";
 import { settleBatch } from "../withdraw/settle-batch.ts";
-
-/** What GC knows and does. */
-export interface PodWithdrawal {
-  /** Asked again before each request that ends records: those before it take their time. */
-  readonly isTarget: (owner: AllocationOwner) => boolean;
-  readonly isTargetRecord: (record: WorkloadEndpoint) => boolean;
-  /** Releases all addresses of owners whose records have ended, or need not end. */
-  readonly release: (owners: readonly AllocationOwner[]) => Promise<void>;
-  /** Reads the records again, ends them, and releases their addresses. */
-  readonly withdraw: (owners: readonly AllocationOwner[]) => Promise<void>;
-}
+import { attachmentOf, isOwn, type IsStale, withdrawBatch } from "../withdraw/withdraw-many.ts";
 
 /** Owners whose records are read together: half of a GC's time is enough for their requests, also if `qps` is 5. */
 const OWNERS_AT_ONCE = 125;
@@ -39,47 +29,56 @@ const RECORDS_AT_ONCE = 12;
 /** Milliseconds reserved for releasing the addresses of ended records. */
 const RELEASE_MS = 10_000;
 
-/** Goes on after each failure. */
-export async function withdrawPods(call: Call, owners: readonly AllocationOwner[], work: PodWithdrawal): Promise<readonly Settled[]> {
+/**
+ * Goes on after each failure.
+ *
+ * @param isStale asked again before each request that ends records: those before it take their time
+ */
+export async function withdrawPods(call: Call, owners: readonly AllocationOwner[], isStale: IsStale): Promise<readonly Settled[]> {
   const steps: Settled[] = [];
   for (let from = 0; from < owners.length; from += OWNERS_AT_ONCE) {
     const some = owners.slice(from, from + OWNERS_AT_ONCE);
     const step = await settle(async () => {
-      steps.push(...(await withdrawSome(call, some, work)));
+      steps.push(...(await withdrawSome(call, some, isStale)));
     });
     steps.push(step);
   }
   return steps;
 }
 
-async function withdrawSome(call: Call, owners: readonly AllocationOwner[], work: PodWithdrawal): Promise<readonly Settled[]> {
+async function withdrawSome(call: Call, owners: readonly AllocationOwner[], isStale: IsStale): Promise<readonly Settled[]> {
+  const isTargetRecord = (record: WorkloadEndpoint): boolean => isOwn(call, record) && isStale(attachmentOf(record));
   const facts = await readFacts({ ...transactPortsOf(call), mayLag: false }, recordQueries(owners));
-  const { condition, ends } = planRecordEnds(owners, work.isTargetRecord, facts);
+  const { condition, ends } = planRecordEnds(owners, isTargetRecord, facts);
   const waiting = new Set(ends.flatMap((end) => end.owners));
-  const steps = [await settle(() => work.release(owners.filter((owner) => !waiting.has(owner))))];
+  const release = async (free: readonly AllocationOwner[]): Promise<void> => {
+    if (free.length > 0) await withdrawBatch(call, free, "none", isStale);
+  };
+  const steps = [await settle(() => release(owners.filter((owner) => !waiting.has(owner))))];
   const ended: AllocationOwner[] = [];
   for (let from = 0; from < ends.length; from += RECORDS_AT_ONCE) {
     if (call.deadline.remainingMs() < RELEASE_MS) {
       steps.push({ ok: false, error: tooMany(ends.length - from) });
       break;
     }
-    const still = ends.slice(from, from + RECORDS_AT_ONCE).filter((end) => end.owners.every(work.isTarget));
+    const still = ends.slice(from, from + RECORDS_AT_ONCE).filter((end) => end.owners.every(isStale));
     if (still.length === 0) continue;
-    const outcomes = await settleBatch(still, (some) => endRecords(call, condition, some, work));
+    const outcomes = await settleBatch(still, (some) => endRecords(call, condition, some, isStale));
     for (const outcome of outcomes) {
       if (outcome.ok) ended.push(...outcome.item.owners);
       else steps.push(outcome);
     }
     if (outcomes.every(({ ok }) => !ok)) break;
   }
-  return [...steps, await settle(() => work.release(ended))];
+  return [...steps, await settle(() => release(ended))];
 }
 
-/** Ends records as they were read. After a conflict, some have changed: reads all again, and ends what is still stale. */
-async function endRecords(call: Call, condition: Write, ends: readonly RecordEnd[], work: PodWithdrawal): Promise<void> {
+/** Ends records as they were read. After a conflict, some have changed: reads all again, ends what is still stale, and releases its addresses. */
+async function endRecords(call: Call, condition: Write, ends: readonly RecordEnd[], isStale: IsStale): Promise<void> {
   const writes = [condition, ...ends.map(({ write }) => write)];
   const { committed } = await call.deadline.wait("the datastore", (signal) => call.datastore.commit(writes, { signal }));
-  if (!committed) await work.withdraw(ends.flatMap(({ owners }) => owners));
+  const owners = ends.flatMap((end) => end.owners);
+  if (!committed) await withdrawBatch(call, owners, [], isStale);
 }
 
 function tooMany(left: number): NetplugError {

@@ -59,7 +59,7 @@ async function releaseDue(call: Call, due: readonly DueRelease[]): Promise<void>
   const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
   const gone = due.filter((attachment) => !existing.has(attachmentKeyOf(attachment)));
   const release = async (batch: readonly DueRelease[]): Promise<void> => {
-    const found = await withdrawBatch(call, new Set(batch.map(attachmentKeyOf)), recordsOf(call, batch));
+    const found = await withdrawBatch(call, batch, recordsOf(call, batch));
     await releaseElsewhere(
       call,
       batch.filter((attachment) => !found.has(attachmentKeyOf(attachment))),

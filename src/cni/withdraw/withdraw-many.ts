@@ -16,18 +16,18 @@ export type IsStale = (attachment: Attachment) => boolean;
 /**
  * Removes addresses and records of any number of attachments, batch by batch.
  *
- * @param keys of the attachments, see {@link attachmentKeyOf}
  * @param records to look at besides those that allocations name
  */
 export async function withdrawInBatches(
   call: Call,
-  keys: readonly string[],
+  attachments: readonly Attachment[],
   records: readonly WorkloadEndpoint[],
   isStale: IsStale,
 ): Promise<void> {
-  for (let from = 0; from < keys.length; from += ATTACHMENTS_PER_COMMIT) {
-    const batch = new Set(keys.slice(from, from + ATTACHMENTS_PER_COMMIT));
-    const ofBatch = records.filter((record) => batch.has(attachmentKeyOf(attachmentOf(record))));
+  for (let from = 0; from < attachments.length; from += ATTACHMENTS_PER_COMMIT) {
+    const batch = attachments.slice(from, from + ATTACHMENTS_PER_COMMIT);
+    const keys = new Set(batch.map(attachmentKeyOf));
+    const ofBatch = records.filter((record) => keys.has(attachmentKeyOf(attachmentOf(record))));
     const queries = ofBatch.map(({ metadata }) => toRecordQuery(metadata));
     await withdrawBatch(call, batch, queries, isStale);
   }
@@ -37,15 +37,16 @@ export async function withdrawInBatches(
  * Removes everything of a few attachments: with one commit, or more where their addresses lie in very many blocks.
  *
  * @param records to look at besides those that allocations name; "none": they have ended
- * @returns keys of those that had addresses
+ * @returns the keys of those that had addresses, see {@link attachmentKeyOf}
  */
 export async function withdrawBatch(
   call: Call,
-  keys: ReadonlySet<string>,
+  attachments: readonly Attachment[],
   records: DelRequest["records"],
   isStale: IsStale = () => true,
 ): Promise<ReadonlySet<string>> {
   const { config, node, log } = call;
+  const keys = new Set(attachments.map(attachmentKeyOf));
   const isTarget = (attachment: Attachment): boolean => keys.has(attachmentKeyOf(attachment)) && isStale(attachment);
   const request: DelRequest = {
     node,
