@@ -23,18 +23,27 @@ const PROBED = { namespace: "default", pod: "netplug-status" } as const;
 /**
  * Asks for all that an ADD must know.
  *
+ * @param span of the ledger; ends with the answers, or with this if they cannot be asked for
  * @returns once the requests are on their way; waiting for the facts throws accessDenied, tryAgainLater, invalidConfig, nodeCidrMissing
  * @throws NetplugError invalidConfig, accessDenied
  */
-export async function askForFacts(call: Call): Promise<Asked> {
-  const { answer } = await ask(call, async (client, signal): Promise<KubernetesFacts> => {
-    const [toFacts, delegateConfig] = await Promise.all([
-      isPodLookedUp(call) ? askForPod(call, client, signal) : () => undefined,
-      isNodeLookedUp(call) ? toConfigWithPodCidrs(call, client, signal) : undefined,
-    ]);
-    return { toPodFacts: toFacts, delegateConfig };
-  });
-  return { facts: answer };
+export async function askForFacts(call: Call, span: Disposable): Promise<Asked> {
+  const endSpan = (): void => span[Symbol.dispose]();
+  try {
+    const asked = await ask(call, async (client, signal): Promise<KubernetesFacts> => {
+      const [toFacts, delegateConfig] = await Promise.all([
+        isPodLookedUp(call) ? askForPod(call, client, signal) : () => undefined,
+        isNodeLookedUp(call) ? toConfigWithPodCidrs(call, client, signal) : undefined,
+      ]);
+      return { toPodFacts: toFacts, delegateConfig };
+    });
+    // A failure is thrown where the facts are awaited.
+    asked.facts.then(endSpan, endSpan);
+    return asked;
+  } catch (thrown) {
+    endSpan();
+    throw thrown;
+  }
 }
 
 /** Reads pod and namespace. The main plugin on the Kubernetes datastore gets the pod from the datastore's reads instead. */
@@ -82,21 +91,21 @@ async function requireOwnNetwork({ deadline }: Call, client: KubeClient, identit
 /** Pod and namespace, without what else an ADD must know. @throws NetplugError podMismatch, malformedRequest, featureDisabled; invalidConfig, accessDenied, tryAgainLater */
 export async function readPodFacts(call: CallOfPod): Promise<PodFacts> {
   const { pod: identity } = call.args;
-  const { answer } = await ask(call, (client, signal) =>
+  const { facts } = await ask(call, (client, signal) =>
     Promise.all([readPod(client, identity, signal), readNamespace(client, identity, signal)]),
   );
-  return toPodFacts(call, identity, ...(await answer));
+  return toPodFacts(call, identity, ...(await facts));
 }
 
 /** Makes sure that an ADD could read what it needs. @throws NetplugError with the reason why not */
 export async function probeKubernetes(call: Call): Promise<void> {
-  const { answer } = await ask(call, async (client, signal) => {
+  const { facts } = await ask(call, async (client, signal) => {
     await Promise.all([
       ...(arePodsLookedUp(call) ? probePods(client, signal) : []),
       isNodeLookedUp(call) ? toConfigWithPodCidrs(call, client, signal) : undefined,
     ]);
   });
-  await answer;
+  await facts;
 }
 
 function probePods(client: KubeClient, signal: AbortSignal): readonly Promise<unknown>[] {
@@ -109,12 +118,9 @@ function probePods(client: KubeClient, signal: AbortSignal): readonly Promise<un
 /**
  * Sends the requests before it returns, once there are credentials. Closes the client afterwards, unless it is the datastore's too.
  */
-async function ask<T>(
-  call: Call,
-  requests: (client: KubeClient, signal: AbortSignal) => Promise<T>,
-): Promise<{ readonly answer: Promise<T> }> {
+async function ask<T>(call: Call, requests: (client: KubeClient, signal: AbortSignal) => Promise<T>): Promise<Asked<T>> {
   const client = await call.openKube();
   await call.deadline.wait("credentials of the Kubernetes API", () => client.requester.login());
-  const answer = call.deadline.wait("the Kubernetes API", (signal) => requests(client, signal));
-  return { answer: call.datastore.type === "kubernetes" ? answer : answer.finally(() => client.close()) };
+  const facts = call.deadline.wait("the Kubernetes API", (signal) => requests(client, signal));
+  return { facts: call.datastore.type === "kubernetes" ? facts : facts.finally(() => client.close()) };
 }

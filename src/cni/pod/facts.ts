@@ -54,6 +54,6 @@ export function mayUsePodCidr(type: string | undefined, { ipam }: JsonObject): b
 }
 
 /** What was asked for, and is on its way: in an object, because a promise would be awaited with the function that returns it. */
-export interface Asked {
-  readonly facts: Promise<KubernetesFacts>;
+export interface Asked<T = KubernetesFacts> {
+  readonly facts: Promise<T>;
 }

@@ -40,17 +40,5 @@ export function kubeOpenerOf(verb: CniVerb, config: NetworkConfig, host: Host, d
 export async function askKubernetes(call: Call): Promise<Asked | undefined> {
   if (!isPodLookedUp(call) && !isNodeLookedUp(call)) return undefined;
   const span = call.ledger.phase("kubernetes");
-  try {
-    const { askForFacts } = await import("./ask.ts");
-    const { facts } = await askForFacts(call);
-    facts
-      .finally(() => span[Symbol.dispose]())
-      .catch(() => {
-        // Thrown where the facts are awaited.
-      });
-    return { facts };
-  } catch (thrown) {
-    span[Symbol.dispose]();
-    throw thrown;
-  }
+  return await (await import("./ask.ts")).askForFacts(call, span);
 }
