@@ -28,7 +28,7 @@ export function throwFirstFailure(steps: readonly Settled[]): void {
   texts.delete(first.message);
   texts.delete(undefined);
   if (texts.size === 0) throw first;
-  throw new NetplugError(first.kind, first.message, { cause: first.cause, details: [...texts].join("; "), retriable: first.retriable });
+  throw first.reworded(first.message, [...texts].join("; "));
 }
 
 function toError(thrown: unknown): Error {

@@ -73,6 +73,12 @@ export class NetplugError extends Error {
   get code(): number {
     return ERROR_CODES[this.kind];
   }
+
+  /** The same failure, told in other words, or with other details. */
+  reworded(message: string, details: string | undefined = this.details): NetplugError {
+    const { kind, cause, retriable } = this;
+    return new NetplugError(kind, message, { cause, details, retriable });
+  }
 }
 
 /** Does work that its caller can do without. @returns undefined when it fails */

@@ -13,13 +13,8 @@ const WAITED = /^wait for (the datastore|the Kubernetes API): /;
 export function nameServer(thrown: unknown, config: NetworkConfig, env: Readonly<Record<string, string | undefined>>): unknown {
   const whom = thrown instanceof NetplugError && WAITED.exec(thrown.message)?.[1];
   if (!whom) return thrown;
-  const { kind, message, details, retriable, cause } = thrown;
   const where = whom === "the datastore" ? placeOf(resolveDatastore(config, env)) : placeOfApi(resolveKubeSettings(config, env));
-  return new NetplugError(
-    kind,
-    message.replace(whom, () => `${whom} ${where}`),
-    { retriable, cause, details },
-  );
+  return thrown.reworded(thrown.message.replace(whom, () => `${whom} ${where}`));
 }
 
 function placeOf(config: DatastoreConfig): string {

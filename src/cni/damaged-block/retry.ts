@@ -57,13 +57,10 @@ export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, ru
   } catch (thrown) {
     if (verb === "DEL" && thrown === fault) leaveToNext();
     if (verb === "CHECK" && !own.areSurelyElsewhere()) throw fault;
-    throw thrown instanceof NetplugError && thrown.kind === "noAddressLeft" ? withDetails(thrown, leftOut.join("; ")) : thrown;
+    // The free addresses of a block that is left out count as allocated: an error for want of addresses says so.
+    const isForWant = thrown instanceof NetplugError && thrown.kind === "noAddressLeft";
+    throw isForWant ? thrown.reworded(thrown.message, leftOut.join("; ")) : thrown;
   }
-}
-
-/** The free addresses of a block that is left out count as allocated: an error for want of addresses says so. */
-function withDetails({ kind, message, cause }: NetplugError, details: string): NetplugError {
-  return new NetplugError(kind, message, { cause, details });
 }
 
 /** What must hold before something is written, and at the end of a DEL. */

@@ -140,9 +140,7 @@ async function cleanUp(delegate: Delegate): Promise<unknown> {
 /** The ADD's failure as the headline, with what its DEL left behind. */
 function withLeftBehind(thrown: unknown, type: string, left: unknown): unknown {
   if (!(thrown instanceof NetplugError)) return thrown;
-  const { kind, message, cause, details, retriable } = thrown;
-  const text = `${message} (left behind: addresses of delegate ${quote(type)}: ${messageOf(left)})`;
-  return new NetplugError(kind, text, { cause, retriable, details });
+  return thrown.reworded(`${thrown.message} (left behind: addresses of delegate ${quote(type)}: ${messageOf(left)})`);
 }
 
 function toResult(type: string, stdout: string, calledWith: CniVersion): CniResult {

@@ -1,6 +1,6 @@
 /** Messages about settings of etcd, with each setting named as it was set: key, option, variable. */
 
-import { NetplugError } from "../../lib/errors.ts";
+import type { NetplugError } from "../../lib/errors.ts";
 import { DATASTORE_VARIABLES, type SettingName } from "./datastore-settings.ts";
 
 /** Keys of network configs, outside of quotes. */
@@ -18,7 +18,5 @@ export function renameSettings(failure: NetplugError, nameOf: (name: SettingName
     const name = names.find((one) => DATASTORE_VARIABLES[one].toLowerCase() === word);
     return (name === undefined ? undefined : nameOf(name)) ?? word;
   });
-  if (message === failure.message) return failure;
-  const { kind, details, retriable, cause } = failure;
-  return new NetplugError(kind, message, { retriable, cause, details });
+  return message === failure.message ? failure : failure.reworded(message);
 }

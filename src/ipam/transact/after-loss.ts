@@ -48,7 +48,7 @@ export async function readAfterPause(
 }
 
 /** A failure while it is not known whether the last commit was applied; the details say why. */
-function afterLostReply({ kind, message, cause, retriable }: NetplugError, { message: details }: OutcomeUnknown): NetplugError {
-  const text = `${message}; a commit before, whose reply was lost, may have been applied: repeat the call, or undo it by DEL`;
-  return new NetplugError(kind, text, { cause, retriable, details });
+function afterLostReply(failure: NetplugError, { message: details }: OutcomeUnknown): NetplugError {
+  const text = "a commit before, whose reply was lost, may have been applied: repeat the call, or undo it by DEL";
+  return failure.reworded(`${failure.message}; ${text}`, details);
 }
