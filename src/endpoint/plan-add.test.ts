@@ -90,7 +90,7 @@ test("an ADD whose address others have given it records nothing when a DEL was q
   const facts = await readFacts(world.ports, addQueries([first]));
   const queued = (): readonly AddressRequest[] => ("ipam" in given ? [given.ipam] : []);
   await world.datastore.commit(planAdds([first], facts, { now: 1, salt: 0n, queued }).writes);
-  const late = planAdds([given], await readFacts(world.ports, addQueries([given])), { now: 1, salt: 0n });
+  const late = planAdds([given], await readFacts(world.ports, addQueries([given])), { now: 1, salt: 0n, queued: () => [] });
   expect(late.outcomes).toMatchObject([{ isNew: false }]);
   await del(world, "c2", [recordQueryOf(given.attachment)]);
   expect(await world.datastore.commit(late.writes)).toMatchObject({ committed: false });
@@ -107,7 +107,10 @@ test("all that a repeated ADD is decided on is read at once", async () => {
       world.ports,
       addQueries(subjects.filter(({ attachment: { workload } }) => some.some((one) => one.attachment.workload === workload))),
     );
-    expect(planAdds(some, facts, { now: 1, salt: 0n })).toMatchObject({ writes: [], outcomes: some.map(() => ({ isNew: false })) });
+    expect(planAdds(some, facts, { now: 1, salt: 0n, queued: () => [] })).toMatchObject({
+      writes: [],
+      outcomes: some.map(() => ({ isNew: false })),
+    });
   }
 });
 

@@ -16,11 +16,11 @@ import {
   holdsAll,
   holdsAny,
   planAllocation,
-  type PlanOptions,
 } from "../ipam/plan-allocation.ts";
 import { expectReady } from "../ipam/cluster.ts";
 import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import type { AddressRequest } from "../ipam/request.ts";
+import type { Try } from "../ipam/transact/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { type AttachmentPlan, type AttachmentRequest, planAttachment } from "./plan-attachment.ts";
@@ -91,34 +91,34 @@ function profileQuery({ network }: Pick<EndpointSubject, "network">): QueryOf<"g
  * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes nothing at all
  * @throws {FactsWanted} what must be read first
  */
-export function planAdds(asked: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
-  const plan = planTogether(asked, facts, options);
+export function planAdds(asked: readonly AddRequest[], facts: Facts, attempt: Try): AddPlan {
+  const plan = planTogether(asked, facts, attempt);
   const isPlannedAgain = plan.outcomes.map((outcome) => !("error" in outcome && outcome.hadAddresses === true));
   if (!isPlannedAgain.includes(false)) return plan;
   // Nobody keeps the addresses of a request that failed after it got them: another one may need them.
   const again = planAdds(
     asked.filter((_, i) => isPlannedAgain[i]),
     facts,
-    options,
+    attempt,
   );
   const others = again.outcomes.values();
   const outcomes = plan.outcomes.map((outcome, i) => (isPlannedAgain[i] ? (others.next().value ?? outcome) : outcome));
   return { ...again, outcomes, defects: plan.defects };
 }
 
-function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
+function planTogether(asked: readonly AddRequest[], facts: Facts, attempt: Try): AddPlan {
   const requests = asked.map((request) => keepRecorded(request, facts));
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
   const allocation =
     own.length === 0
       ? { outcomes: [], writes: [], stillAllocated: [], prefetch: [], defects: [], served: [] }
-      : planAllocation(own, facts, options);
+      : planAllocation(own, facts, attempt);
   const { defects, served } = allocation;
   const ready = expectReady(facts);
   const allocated = allocation.outcomes.values();
   const outcomes = requests.map((request): AddOutcome => {
     const outcome = "ipam" in request ? allocated.next().value : undefined;
-    return planOne(request, outcome, facts, options);
+    return planOne(request, outcome, facts, attempt);
   });
   const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
   if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], prefetch: [], defects, served };
@@ -167,7 +167,7 @@ function recordedFor(attachment: AttachmentRequest, facts: Facts): readonly Addr
 /** The rest of an address request that asks for exact addresses, and nothing else. */
 export const ADDRESSES_ONLY = { use: "Workload", families: [], pools: {}, namespaceLabels: {} } as const;
 
-function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: PlanOptions): AddOutcome {
+function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: Try): AddOutcome {
   if (allocated !== undefined && "error" in allocated) return allocated;
   const isDelegated = "delegated" in request;
   const addresses = isDelegated ? request.delegated : (allocated?.addresses ?? []).map(({ address }) => address);

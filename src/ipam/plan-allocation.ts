@@ -21,6 +21,7 @@ import { assignExplicit } from "./search/explicit.ts";
 import { spreadOf } from "./search/slots.ts";
 import { planPrefetch } from "./search/prefetch.ts";
 import type { Assigned, PlanContext } from "./search/plan-context.ts";
+import type { Try } from "./transact/transact.ts";
 
 /** An address that a request got. */
 export interface AllocatedAddress {
@@ -46,18 +47,8 @@ export interface AllocationPlan {
   readonly prefetch: readonly Query[];
   /** For the log: what was left out because it makes no sense, and what to do about it. */
   readonly defects: Iterable<string>;
-  /** Those of {@link PlanOptions.queued} that the writes serve, too. */
+  /** Those of {@link Try.queued} that the writes serve, too: they change no further block. */
   readonly served: readonly AddressRequest[];
-}
-
-/** When, which try, and which other requests may be served. */
-export interface PlanOptions {
-  /** Seconds since 1970. */
-  readonly now: number;
-  /** 0 for the first try; a random number after a lost race, so that the losers do not meet again. */
-  readonly salt: bigint;
-  /** Requests in the queue, which are served, too, if that changes no further block. @default none */
-  readonly queued?: () => readonly AddressRequest[];
 }
 
 /** The part of a request that decides what must be read for it. */
@@ -86,31 +77,31 @@ function subjectQueries({ owner: { node }, addresses }: AllocationSubject): read
  * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes no allocation at all, invalidConfig for settings that cannot be so
  * @throws {FactsWanted} what must be read first, for all requests
  */
-export function planAllocation(requests: readonly AddressRequest[], facts: Facts, options: PlanOptions): AllocationPlan {
-  const { ready, context } = survey(requests, facts, options);
+export function planAllocation(requests: readonly AddressRequest[], facts: Facts, attempt: Try): AllocationPlan {
+  const { ready, context } = survey(requests, facts, attempt);
   const wanted: Query[] = [];
   const outcomes: AllocationOutcome[] = [];
   let draft = NO_DRAFT;
   const pools = new Map<string, Pool>();
   const held: DraftBlock[] = [];
   for (const request of requests) {
-    const attempt = attemptRequest(request, context, draft);
-    if (attempt instanceof FactsWanted) {
-      wanted.push(...attempt.queries);
-    } else if (attempt instanceof NetplugError) {
-      outcomes.push({ error: attempt });
+    const served = tryToServe(request, context, draft);
+    if (served instanceof FactsWanted) {
+      wanted.push(...served.queries);
+    } else if (served instanceof NetplugError) {
+      outcomes.push({ error: served });
     } else {
-      outcomes.push({ addresses: attempt.addresses });
-      draft = attempt.draft;
-      for (const pool of attempt.pools) pools.set(pool.name, pool);
-      held.push(...attempt.held);
+      outcomes.push({ addresses: served.addresses });
+      draft = served.draft;
+      for (const pool of served.pools) pools.set(pool.name, pool);
+      held.push(...served.held);
     }
   }
   if (wanted.length > 0) throw new FactsWanted(wanted);
   const { defects } = context;
   if (toBlockWrites(draft).length === 0)
     return { outcomes, writes: [], stillAllocated: expectUnwritten(held, draft), prefetch: [], defects, served: [] };
-  const extra = serveQueued(options.queued?.() ?? [], context, draft);
+  const extra = serveQueued(attempt.queued(), context, draft);
   const { served } = extra;
   ({ draft } = extra);
   const blockWrites = toBlockWrites(draft);
@@ -133,14 +124,14 @@ function serveQueued(
   requests: readonly AddressRequest[],
   context: PlanContext,
   before: Draft,
-): Pick<Attempt, "draft"> & Pick<AllocationPlan, "served"> {
+): Pick<Served, "draft"> & Pick<AllocationPlan, "served"> {
   let draft = before;
   const served: AddressRequest[] = [];
   for (const request of requests) {
-    const attempt = attemptRequest(request, context, draft);
-    if (!("draft" in attempt) || attempt.draft.size > draft.size) continue;
+    const one = tryToServe(request, context, draft);
+    if (!("draft" in one) || one.draft.size > draft.size) continue;
     served.push(request);
-    ({ draft } = attempt);
+    ({ draft } = one);
   }
   return { draft, served };
 }
@@ -163,20 +154,16 @@ function prefetchAfter(requests: readonly AddressRequest[], context: PlanContext
 }
 
 /** What is the same for all requests. @throws {FactsWanted} with everything that is certain to be wanted besides */
-function survey(
-  requests: readonly AddressRequest[],
-  facts: Facts,
-  options: PlanOptions,
-): { readonly ready: Write; readonly context: PlanContext } {
+function survey(requests: readonly AddressRequest[], facts: Facts, attempt: Try): { readonly ready: Write; readonly context: PlanContext } {
   try {
-    return { ready: expectReady(facts), context: contextOf(facts, options) };
+    return { ready: expectReady(facts), context: contextOf(facts, attempt) };
   } catch (thrown) {
     if (!(thrown instanceof FactsWanted)) throw thrown;
     throw new FactsWanted([...thrown.queries, ...allocationQueries(requests).filter((query) => facts.find(query) === undefined)]);
   }
 }
 
-function contextOf(facts: Facts, { now, salt }: PlanOptions): PlanContext {
+function contextOf(facts: Facts, { now, salt }: Try): PlanContext {
   const configuration = requireConfiguration(facts);
   const defects = new Set<string>();
   return {
@@ -190,7 +177,8 @@ function contextOf(facts: Facts, { now, salt }: PlanOptions): PlanContext {
   };
 }
 
-interface Attempt {
+/** What one request comes to. */
+interface Served {
   readonly addresses: readonly AllocatedAddress[];
   readonly draft: Draft;
   readonly pools: readonly Pool[];
@@ -198,7 +186,7 @@ interface Attempt {
   readonly held: readonly DraftBlock[];
 }
 
-function attemptRequest(request: AddressRequest, context: PlanContext, before: Draft): Attempt | NetplugError | FactsWanted {
+function tryToServe(request: AddressRequest, context: PlanContext, before: Draft): Served | NetplugError | FactsWanted {
   try {
     return serve(request, context, before);
   } catch (thrown) {
@@ -207,7 +195,7 @@ function attemptRequest(request: AddressRequest, context: PlanContext, before: D
   }
 }
 
-function serve(request: AddressRequest, context: PlanContext, before: Draft): Attempt {
+function serve(request: AddressRequest, context: PlanContext, before: Draft): Served {
   const { owner } = request;
   const candidates = heldBy(context.facts, before, owner, owner.node);
   const addresses: AllocatedAddress[] = [];

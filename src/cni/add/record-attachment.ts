@@ -2,9 +2,8 @@
 
 import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds, toQueueableRequest } from "../../endpoint/plan-add.ts";
 import type { Facts } from "../../ipam/facts.ts";
-import type { PlanOptions } from "../../ipam/plan-allocation.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
-import { transact } from "../../ipam/transact/transact.ts";
+import { transact, type Try } from "../../ipam/transact/transact.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import type { Call } from "../call.ts";
@@ -73,9 +72,9 @@ function planOne(
   request: AddRequest,
   keptLink: KeptLink | undefined,
   facts: Facts,
-  options: PlanOptions,
+  attempt: Try,
 ): { readonly plan: AddPlan; readonly outcome: AddOutcome; readonly isKept: boolean } {
-  const plan = (one: AddRequest): AddPlan => ledger.time("plan", () => planAdds([one], facts, options));
+  const plan = (one: AddRequest): AddPlan => ledger.time("plan", () => planAdds([one], facts, attempt));
   const kept = keptLink?.plan(request, facts, plan);
   const chosen = kept ?? plan(request);
   const [outcome] = chosen.outcomes;
