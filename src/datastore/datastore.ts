@@ -146,7 +146,7 @@ export type WriteOf<Op extends Write["op"]> = Extract<Write, { readonly op: Op }
 /** Of every request. A signal that aborts rejects it with the signal's reason. */
 export interface RequestOptions {
   /** Ends the wait; the driver's own limit per request (5 s) holds besides. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * Whether lists of our resources may be a moment old. On Kubernetes the newest list costs up to 100 ms, because the API server first asks
    * its etcd. Other answers are always the newest.

@@ -64,7 +64,7 @@ async function releasePart(ports: TransactPorts, { owner }: AddressRequest, { be
     return { writes, result: undefined };
   };
   try {
-    await transact(ports, releaseQueries(owner.node), decide, beforeCommit === undefined ? {} : { beforeCommit });
+    await transact(ports, releaseQueries(owner.node), decide, { beforeCommit });
   } catch {
     // The caller must see why the allocation failed, not why releasing did.
   }

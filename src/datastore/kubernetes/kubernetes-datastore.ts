@@ -70,7 +70,7 @@ export class KubernetesDatastore implements Datastore {
       seen: this.#seen,
       lostClaims: this.#lostClaims,
       hints,
-      readCluster: () => this.#readCluster(new Batch(client, options)),
+      readCluster: () => this.#readCluster(new Batch(client, options.signal)),
       onRound: () => this.#countRound(),
     };
     try {
@@ -99,9 +99,9 @@ export class KubernetesDatastore implements Datastore {
   }
 
   async #answer<Qs extends readonly Query[]>(queries: Qs, options: ReadOptions): Promise<Answers<Qs>> {
-    const { signal, mayLag = false, onDamage, onPage, hasRoom } = options;
+    const { mayLag = false, onDamage, onPage, hasRoom } = options;
     const { client, hints } = this.#parts;
-    const batch = new Batch(client, signal === undefined ? {} : { signal });
+    const batch = new Batch(client, options.signal);
     const nodes = new Map<string, Promise<NodeBlocks>>();
     const reads = {
       batch,

@@ -68,7 +68,7 @@ export interface TransactOptions<T> {
    */
   readonly queueRequest?: TurnWait["request"];
   /** Called before every commit. When it throws, nothing is committed, and the operation ends. */
-  readonly beforeCommit?: () => void;
+  readonly beforeCommit?: (() => void) | undefined;
   /** Called after a commit of which it is known whether it was applied. One whose reply was lost, also one before it, may arrive later. */
   readonly onOutcome?: (isApplied: boolean) => void;
   /**

@@ -4,9 +4,9 @@ import type { KubeClient, Selection } from "../../../kube/client.ts";
 import type { KubeError } from "../../../kube/kube-error.ts";
 import { isKubeError } from "../../../kube/kube-error.ts";
 import type { KubeList, KubeObject, ObjectName } from "../../../kube/kube-object.ts";
+import type { CallOptions } from "../../../kube/request.ts";
 import type { ResourceType } from "../../../kube/resource-type.ts";
 import { CLUSTER_INFORMATION } from "../../cluster-state.ts";
-import type { RequestOptions } from "../../datastore.ts";
 import { isOurs, typeOf } from "../objects/resource-types.ts";
 
 /** Which objects, and how much of them. */
@@ -21,14 +21,15 @@ export interface ListRequest extends Selection {
 /** One round of reads. */
 export class Batch {
   readonly #client: KubeClient;
-  readonly #options: RequestOptions;
+  readonly #options: CallOptions;
   readonly #asked = new Map<string, Promise<unknown>>();
   #missing: KubeError | undefined;
   #isClusterServed = true;
 
-  constructor(client: KubeClient, options: RequestOptions) {
+  /** @param signal ends all its requests */
+  constructor(client: KubeClient, signal?: AbortSignal) {
     this.#client = client;
-    this.#options = options;
+    this.#options = { signal };
   }
 
   /** How many different requests were made so far. */

@@ -14,7 +14,7 @@ async function readPages(...answers: readonly Response[]): Promise<readonly (rea
   const pages: (readonly string[])[] = [];
   let from: BlockPageStart | undefined;
   do {
-    const { objects, next } = await listBlockPage(from, new Batch(client, {}));
+    const { objects, next } = await listBlockPage(from, new Batch(client));
     pages.push(objects.map(({ metadata: { name = "" } }) => name));
     from = next;
   } while (from !== undefined);

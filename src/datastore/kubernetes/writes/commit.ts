@@ -80,7 +80,7 @@ async function runAll(steps: readonly Step[], ports: CommitPorts, options: Carry
 
 async function areMet(conditions: readonly Condition[], { client, seen, onRound }: CommitPorts, options: RequestOptions): Promise<boolean> {
   onRound();
-  const batch = new Batch(client, options);
+  const batch = new Batch(client, options.signal);
   const resources = new ResourceReads(batch);
   const stored = await Promise.all(conditions.map(({ ref }) => resources.get(ref)));
   if (batch.missing !== undefined) throw batch.missing;
@@ -90,8 +90,8 @@ async function areMet(conditions: readonly Condition[], { client, seen, onRound 
   });
 }
 
-async function runAndRemember(step: Step, { client, seen, lostClaims }: CommitPorts, options: RequestOptions): Promise<StepOutcome> {
-  const outcome = await step.run(client, { ...(options.signal !== undefined && { signal: options.signal }) });
+async function runAndRemember(step: Step, { client, seen, lostClaims }: CommitPorts, { signal }: RequestOptions): Promise<StepOutcome> {
+  const outcome = await step.run(client, { signal });
   if (step.claims !== undefined && outcome === undefined) lostClaims.add(step.claims);
   if (step.ref !== undefined && outcome !== undefined) seen.note(step.ref, outcome === "" ? undefined : outcome);
   return outcome;
