@@ -41,7 +41,7 @@ export interface Step {
   readonly phase: Phase;
   readonly ref: ResourceRef | undefined;
   /** The block that it claims: when that fails, others have it. */
-  readonly claims?: Prefix;
+  readonly claims?: Prefix | undefined;
   readonly run: (client: KubeClient, options: RequestOptions) => Promise<StepOutcome>;
 }
 
@@ -76,30 +76,24 @@ function toStep(write: Write): Step | undefined {
 }
 
 function toBlockStep(write: BlockWrite): Step {
-  const { cidr } = write.op === "delete-block" ? write.previous.value : write.block;
-  const step = (run: Step["run"]): Step => ({
-    phase: "write",
-    ref: undefined,
-    run: (client, options) => settle(run(client, options), toBlockError),
-  });
+  const claims = write.op === "create-block" ? write.block.cidr : undefined;
+  return { phase: "write", ref: undefined, claims, run: settled(toBlockRun(write), toBlockError) };
+}
+
+function toBlockRun(write: BlockWrite): Step["run"] {
   switch (write.op) {
     case "create-block":
-      return {
-        ...step(async (client, options) =>
-          revisionOf(await client.create(IPAM_BLOCKS, toBlockObject(write.block), { ...options, ...STRICT })),
-        ),
-        claims: cidr,
-      };
+      return async (client, options) => revisionOf(await client.create(IPAM_BLOCKS, toBlockObject(write.block), { ...options, ...STRICT }));
     case "update-block": {
       const object = toBlockObject(write.block, write.previous.revision);
-      return step(async (client, options) => revisionOf(await client.update(IPAM_BLOCKS, object, { ...options, ...STRICT })));
+      return async (client, options) => revisionOf(await client.update(IPAM_BLOCKS, object, { ...options, ...STRICT }));
     }
     case "delete-block":
-      return step(async (client, options) => {
-        const { revision } = write.previous;
-        const isDeleted = await client.delete(IPAM_BLOCKS, { name: toBlockName(cidr) }, { ...options, resourceVersion: revision });
-        return isDeleted ? GONE : undefined;
-      });
+      return async (client, options) => {
+        const { value, revision } = write.previous;
+        const name = toBlockName(value.cidr);
+        return (await client.delete(IPAM_BLOCKS, { name }, { ...options, resourceVersion: revision })) ? GONE : undefined;
+      };
   }
 }
 
@@ -110,15 +104,10 @@ function toResourceStep(write: ResourceWrite): Step {
     const isEnd = write.op === "delete" || isWithoutAddresses(write.resource);
     const revision = write.op === "create" ? undefined : write.revision;
     const run = write.op === "delete" ? clearEndpoint(ref, revision) : writeEndpoint(ref, write.resource, revision);
-    const settled: Step["run"] = (client, options) => settle(run(client, options), toEndpointError);
-    return { phase: isEnd ? "end-endpoints" : "record-endpoints", ref: undefined, run: settled };
+    return { phase: isEnd ? "end-endpoints" : "record-endpoints", ref: undefined, run: settled(run, toEndpointError) };
   }
   const run = isCustom(kind) ? toCustomRun(kind, ref, write) : toNodeRun(ref, write);
-  return {
-    phase: write.op === "delete" ? "delete" : "write",
-    ref,
-    run: (client, options) => settle(run(client, options), toResourceError),
-  };
+  return { phase: write.op === "delete" ? "delete" : "write", ref, run: settled(run, toResourceError) };
 }
 
 function toCustomRun(kind: CustomKind, { name }: ResourceRef, write: ResourceWrite): Step["run"] {
@@ -158,11 +147,14 @@ const GONE = "" as Revision;
 /** What says that something is not as the write expects it. */
 const CONFLICTS: ReadonlySet<KubeReason> = new Set(["conflict", "alreadyExists", "notFound", "otherObject"]);
 
-async function settle(running: Promise<StepOutcome>, toError: (thrown: unknown) => unknown): Promise<StepOutcome> {
-  try {
-    return await running;
-  } catch (thrown) {
-    if (thrown instanceof KubeError && CONFLICTS.has(thrown.reason) && !thrown.isOutcomeUnknown) return undefined;
-    throw toError(thrown);
-  }
+/** The same run, with what its failure means. */
+function settled(run: Step["run"], toError: (thrown: unknown) => unknown): Step["run"] {
+  return async (client, options) => {
+    try {
+      return await run(client, options);
+    } catch (thrown) {
+      if (thrown instanceof KubeError && CONFLICTS.has(thrown.reason) && !thrown.isOutcomeUnknown) return undefined;
+      throw toError(thrown);
+    }
+  };
 }
