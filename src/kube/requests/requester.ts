@@ -144,8 +144,9 @@ export class Requester {
         const fault = isNotSigned(thrown) ? findUnusedAuthorities(login) : findLoginFault(login);
         if (fault !== undefined) throw fault;
       }
-      const authorities = login.access.ca?.label;
-      return { failure: toBrokenFailure(thrown, { request, server: this.#toServerText(login), authorities, isAnswered }) };
+      const { access } = login;
+      const server = toServerText(access, this.#proxyVariables);
+      return { failure: toBrokenFailure(thrown, { request, server, authorities: access.ca?.label, isAnswered }) };
     }
   }
 
@@ -153,10 +154,6 @@ export class Requester {
     const { doubtDenial } = await import("./readiness.ts");
     this.counts.requests++;
     return await doubtDenial(denial, this.#transport, login, signal);
-  }
-
-  #toServerText({ access }: Login): string {
-    return toServerText(access, this.#proxyVariables);
   }
 
   async #waitForTurn(
