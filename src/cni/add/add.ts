@@ -89,19 +89,19 @@ interface Begun {
 async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const { call, hold, sockets, existing, facts, request } = begun;
   const ownLink = existing?.isOurs === true ? existing.pod : undefined;
+  const delegated = await askDelegateIfAny(begun, undo, ownLink !== undefined);
+  const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
+  const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
+  const recording: Recording = { hold, keptLink, isUndoable: false };
   // Who asks for an address may want to route by that pod. For one of a delegate there is no other, nor for what the attachment had before.
   const isOnlyChoice = !("ipam" in request) || request.ipam.namedBy?.addresses !== undefined;
   const mayBeGateway = (): boolean => isOnlyChoice || !recording.isUndoable;
   const linkWork = new LinkWork({ call, hold, sockets, mayBeGateway, isReplacing: existing !== undefined, undo });
-  const delegated = await askDelegateIfAny(begun, undo, ownLink !== undefined);
-  const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
-  const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
-  const recording: Recording = { hold, keptLink, linkWork, isUndoable: false };
   // Pushed before any link is made, so that addresses are released only once the link is gone.
   const release = (): Promise<void> | undefined =>
     recording.isUndoable ? import("./withdraw-attachment.ts").then(({ withdrawAttachment }) => withdrawAttachment(call, hold)) : undefined;
   undo.push({ what: "release addresses and endpoint", undo: release });
-  const plan = await recordAttachment(call, wanted, facts, recording);
+  const plan = await recordAttachment(call, wanted, facts, recording, linkWork);
   if (plan.isKept) whileHeld(hold, () => keptLink?.restore(plan.link));
   const awaitUsable = plan.isKept ? undefined : linkWork.finish(plan.link);
   if (call.config.policySetupTimeoutMs > 0) await (await import("../wait/add-waits.ts")).awaitPolicy(call, plan);

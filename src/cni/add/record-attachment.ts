@@ -22,7 +22,6 @@ export interface Recording {
   readonly hold: Hold;
   /** Only of a repeated ADD whose interface exists already. */
   readonly keptLink: KeptLink | undefined;
-  readonly linkWork: LinkWork;
   /** Whether a failed ADD removes what is recorded: not while that may be an earlier ADD's. */
   isUndoable: boolean;
 }
@@ -33,8 +32,14 @@ export interface Recording {
  *
  * @throws {NetplugError} why the ADD cannot be done; see also `transact()`
  */
-export async function recordAttachment(call: Call, request: AddRequest, facts: Facts, state: Recording): Promise<Planned> {
-  const { hold, keptLink, linkWork } = state;
+export async function recordAttachment(
+  call: Call,
+  request: AddRequest,
+  facts: Facts,
+  state: Recording,
+  linkWork: LinkWork,
+): Promise<Planned> {
+  const { hold, keptLink } = state;
   const queueRequest = (): AddressRequest | undefined => {
     const wanted = keptLink === undefined ? toQueueableRequest(request, facts) : undefined;
     // Whoever has the turn may send it in its own commit.
@@ -63,7 +68,7 @@ export async function recordAttachment(call: Call, request: AddRequest, facts: F
   if (state.isUndoable || planned.isKept || !("ipam" in request)) return planned;
   const { renewAddresses } = await import("./renew.ts");
   if (await renewAddresses(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
-  return await recordAttachment(call, request, await beginReading(call, addQueries([request])), state);
+  return await recordAttachment(call, request, await beginReading(call, addQueries([request])), state, linkWork);
 }
 
 /** Decides what the ADD does: with what its interface has, if that can be kept. */
