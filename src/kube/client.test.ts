@@ -349,24 +349,24 @@ describe("a request", () => {
 
   test("that was not sent leaves its turn to others", async () => {
     await using server = answering(() => Response.json(NODE));
-    const client = clientOf(server, { qps: 4, burst: 1 });
+    const client = clientOf(server, { qps: 1, burst: 1 });
     await client.get(NODES, { name: "n" });
     for (let i = 0; i < 10; i++) await failureOf(client.get(NODES, { name: "n" }, { limitMs: 10 }));
-    // Behind ten others it would be 2.75 s.
-    await client.get(NODES, { name: "n" }, { limitMs: 1_500 });
+    // Behind ten others it would be 11 s, which is beyond the limit.
+    await client.get(NODES, { name: "n" });
     expect(server.seen).toHaveLength(2);
   });
 
   test("whose caller goes while it waits for its turn leaves the turn to others", async () => {
     await using server = answering(() => Response.json(NODE));
-    const client = clientOf(server, { qps: 4, burst: 1 });
+    const client = clientOf(server, { qps: 1, burst: 1 });
     await client.get(NODES, { name: "n" });
     const gone = new AbortController();
     const waiting = Array.from({ length: 10 }, () => failureOf(client.get(NODES, { name: "n" }, { signal: gone.signal })));
     gone.abort();
     await Promise.all(waiting);
-    // Behind ten others it would be 2.75 s.
-    await client.get(NODES, { name: "n" }, { limitMs: 1_500 });
+    // Behind ten others it would be 11 s, which is beyond the limit.
+    await client.get(NODES, { name: "n" });
     expect(server.seen).toHaveLength(2);
   });
 });
