@@ -157,6 +157,11 @@ describe("256 empty blocks of other nodes, and a cool-down that was made longer 
     expect(await world.add("c", "late")).toHaveLength(1);
   });
 
+  test("nodes do not all begin at the same one, for which they would race", async () => {
+    const found = ["n-a", "n-b", "n-c", "n-d"].map(async (node) => await (await createEmpty(0, true)).world.add("c", node));
+    expect(new Set((await Promise.all(found)).flat()).size).toBeGreaterThan(1);
+  });
+
   test("where a node may borrow it does not read more than the first of them", async () => {
     const { world, reads } = await createEmpty(250, false);
     const cost = await readsOf(reads, async () =>
