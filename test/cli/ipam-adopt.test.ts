@@ -32,7 +32,11 @@ const inUse = async (): Promise<readonly boolean[]> => {
 };
 
 test("an address is released again when its interface ends meanwhile: its DEL may have found nothing", async () => {
-  const looks = [[toHostAddress("c1", "10.65.0.1"), toHostAddress("c2", "10.65.0.2")], [toHostAddress("c2", "10.65.0.2")]];
+  const second = toHostAddress("c2", "10.65.0.2");
+  const looks = [
+    [toHostAddress("c1", "10.65.0.1"), second],
+    [toHostAddress("c3", "10.65.0.1"), second],
+  ];
   const { status, stdout } = await world.ctl(["ipam", "adopt", "--node=n1"], { hostAddresses: () => looks.shift() ?? [] });
   expect([status, stdout.trimEnd().split("\n").slice(2)]).toEqual([
     0,
@@ -66,6 +70,26 @@ test("a node whose addresses have another one's name is not taken for it", async
   expect(stderr).toContain("next: netplugctl ipam adopt --node=n1\n");
   expect(await inUse()).toEqual([true, false]);
   expect((await adopt("n1", "10.65.0.2", "10.65.0.1")).stdout).toContain("allocated 1 of 2 addresses in use on this host, 1 were\n");
+});
+
+test.each(["", "Rack 7"])("%p is no name of a node, and gets nothing", async (name) => {
+  const { status, stderr } = await world.ctl(["ipam", "adopt", `--node=${name}`], {
+    hostAddresses: () => [toHostAddress("c1", "10.65.0.1")],
+  });
+  expect([status, stderr]).toEqual([2, expect.stringContaining("as --node, want ")]);
+  expect(await inUse()).toEqual([false, false]);
+});
+
+test("an address that another node's container has by now is refused, and tells nothing of this node's name", async () => {
+  await world.ctl(["ipam", "adopt", "--node=n2"], { hostAddresses: () => [toHostAddress("c9", "10.65.0.1")] });
+  const found = [toHostAddress("c1", "10.65.0.1"), toHostAddress("c2", "10.65.0.2")];
+  const { status, stdout } = await world.ctl(["ipam", "adopt", "--node=n1"], { hostAddresses: () => found });
+  const lines = stdout.trimEnd().split("\n");
+  expect([status, lines.at(-1)]).toEqual([
+    1,
+    "allocated 1 of 2 addresses in use on this host, 0 were; 1 cannot be: recreate their workloads",
+  ]);
+  expect(lines[0]).toMatch(/^10\.65\.0\.1 is in use by container "c1" .*, but allocated to container "c9"/);
 });
 
 test("addresses of no pool that a delegate gave are left to it", async () => {

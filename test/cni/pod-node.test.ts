@@ -2,7 +2,8 @@
 
 import { beforeEach, expect } from "bun:test";
 import type { Json } from "../support/programs/cni-call.ts";
-import { createNode, createPod, podArgs, type TestPod } from "../support/servers/kubernetes.ts";
+import { startFaultProxy } from "../support/servers/fault-proxy.ts";
+import { createNode, createPod, grantReadOnly, podArgs, type TestPod } from "../support/servers/kubernetes.ts";
 import { TestNetns } from "../support/node/netns.ts";
 import { isOnEtcd } from "../support/node/node-datastore.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
@@ -72,3 +73,23 @@ test("the name that Kubernetes has for the node, or its own name, is no cause fo
   await using _own = await AttachedPod.add(world, own);
   expect([...warnings(pod), ...warnings(own)]).toEqual([]);
 });
+
+test("no address is given while it is not known whether the name is another node's (needs cluster)", async () => {
+  const pod = await makePod("node-b");
+  await using proxy = await startFaultProxy(world.api);
+  proxy.decide = ({ resource }) => (resource === "nodes/node-a" ? { status: 400 } : "pass");
+  using netns = new TestNetns();
+  const config = world.config({ kubernetes: { k8s_api_root: proxy.url } });
+  const { json } = await node.call("ADD", { args: pod.args, config, containerID: node.newContainerID(), netns: netns.path });
+  expect([json?.code, netns.link("eth0"), await node.addressesInUse()]).toEqual([5, undefined, 0]);
+});
+
+// The plugin's role on the Kubernetes datastore has nodes in any case.
+if (isOnEtcd)
+  test("where nodes may not be read its name is not compared: addresses were given there before nodes were asked for (needs cluster)", async () => {
+    await grantReadOnly(world.api, "narrow", ["pods", "namespaces"]);
+    const pod = await makePod("node-b");
+    const { kubeconfigFile: kubeconfig } = world.api.issue("narrow");
+    await using _attached = await AttachedPod.add(world, pod, world.config({ kubernetes: { kubeconfig } }));
+    expect(await node.addressesInUse()).toBe(1);
+  });
