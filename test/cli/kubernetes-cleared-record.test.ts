@@ -111,6 +111,7 @@ test("the address of a pod whose record was cleared has not leaked until the pod
   await report(ip);
   await world.api.kubectl(["delete", "pod", "web-0", "-n", "prod", "--wait=false"]);
   expect(await readIpamProblems(world)).toEqual([]);
+  expect(await world.done(["ipam", "show", `--ip=${ip}`])).not.toContain("does not have it");
   await deletePod(world.api, { namespace: "prod", name: "web-0" });
   expect(await readIpamProblems(world)).toEqual([expect.stringMatching(/^leaked-address 10\.65\.0\.8: /)]);
 });
