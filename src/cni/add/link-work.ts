@@ -7,7 +7,6 @@ import type { Hold } from "../attachment-state/hold.ts";
 import type { Call } from "../call.ts";
 import { createLink, type CreatedLink, programLink } from "../link/setup.ts";
 import type { LinkSockets } from "../link/sockets.ts";
-import { whenUsable } from "../link/usable.ts";
 
 /** Milliseconds to wait for a usable link on a busy machine; nearly always it is usable at once. */
 const USABLE_MS = 5_000;
@@ -77,6 +76,7 @@ export class LinkWork {
     if (unusable.length === 0) return undefined;
     return async () => {
       const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };
+      const { whenUsable } = await import("../link/when-usable.ts");
       const left = await whileHeld(hold, () => ledger.time("kernel", () => whenUsable(sockets, link, pair, options)));
       // No failure: lost packets are sent again, and creating the pod again would take longer.
       if (left.length > 0) log.warning("the kernel has not made all usable, first packets may be lost", { unusable: left.join(", ") });

@@ -8,6 +8,7 @@ import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Link } from "../../linux/netlink/link.ts";
 import type { Netns } from "../../linux/netns.ts";
+import type { SysctlWrite } from "../../linux/sysctl.ts";
 import type { CniResult } from "../protocol/result.ts";
 import { findLink } from "./find.ts";
 import { inspectLink } from "./inspect.ts";
@@ -46,12 +47,12 @@ export function checkLink(
     ...inspectLink(sockets, { ...names, podMac, addresses, routes: ownRoutes(previous) }),
     ...(pod === undefined ? [] : changesOf(previous, pod, podMac)),
     ...(findLink(sockets.pod, { name: "lo" })?.isUp === false ? ['interface "lo" in the pod: down'] : []),
-    ...changedSettings(files, { hostName: names.hostName, addresses }),
+    ...changedSettings(files, neededSettings(sockets.host, { hostName: names.hostName, addresses })),
   ];
 }
 
-function changedSettings(files: Files, link: Parameters<typeof neededSettings>[0]): readonly string[] {
-  return neededSettings(link).flatMap(({ path, value }) => {
+function changedSettings(files: Files, settings: readonly SysctlWrite[]): readonly string[] {
+  return settings.flatMap(({ path, value }) => {
     const found = files.readText(`/proc/sys/net/${path}`)?.trim();
     return found === undefined || found === value ? [] : [`setting "net/${path}" on the host: got ${quote(found)}, want "${value}"`];
   });

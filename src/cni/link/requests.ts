@@ -24,8 +24,13 @@ const LINK_LOCAL_LENGTH = 64;
 /** The metric that the kernel gives a route when none is set. */
 const DEFAULT_METRICS: Readonly<Record<Family, number>> = { 4: 0, 6: 1024 };
 
-/** Settings of the host side; before it is up, so that its link-local address is usable at once. */
-export function hostSettings(link: Pick<PodLink, "hostName" | "addresses">): readonly SysctlWrite[] {
+/**
+ * Settings of the host side; before it is up, so that its link-local address is usable at once.
+ *
+ * @param leavesForwarding whether that of IPv6 stays as the node has it for new interfaces, because of `isLearned()`: whether the node
+ *   forwards is said by that of all interfaces
+ */
+export function hostSettings(link: Pick<PodLink, "hostName" | "addresses">, leavesForwarding: boolean): readonly SysctlWrite[] {
   const { hostName } = link;
   const families = familiesOf(link);
   const v4: readonly SysctlWrite[] = [
@@ -38,7 +43,7 @@ export function hostSettings(link: Pick<PodLink, "hostName" | "addresses">): rea
     { path: `ipv6/conf/${hostName}/accept_dad`, value: "0" },
     { path: `ipv6/conf/${hostName}/disable_ipv6`, value: "0" },
     { path: `ipv6/conf/${hostName}/proxy_ndp`, value: "1" },
-    { path: `ipv6/conf/${hostName}/forwarding`, value: "1" },
+    ...(leavesForwarding ? [] : [{ path: `ipv6/conf/${hostName}/forwarding`, value: "1" }]),
   ];
   return [
     ...(families.includes(4) ? v4 : []),

@@ -13,6 +13,7 @@ import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 import { execute } from "../../linux/netlink/socket.ts";
 import { gatewayRoutesOf, HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 import { findExisting } from "./find.ts";
+import { DEFAULT_ROUTE_QUERY, isLearned } from "./learned-route.ts";
 import { isGateway, refuseAddress } from "./node-address.ts";
 import { gatewayRoute, hostRequests, hostSettings, podRequests, podSettings } from "./requests.ts";
 import { deleteIfThere, removePair } from "./remove.ts";
@@ -38,8 +39,9 @@ export function createLink(sockets: LinkSockets, link: PodLink, undo: UndoStack,
   const created = createOrReplacePair(sockets, link, mayReplace);
   // The kernel ignores an alias in the message that creates the pair; in the same batch it would be set on an older interface of that name,
   // if creating fails.
-  execute(host, [setLinkAlias(created.index, link.hostName, link.alias)]);
-  kernel.writeSysctls(hostSettings(link));
+  const [aliased, defaultRoute] = host.transact([setLinkAlias(created.index, link.hostName, link.alias), DEFAULT_ROUTE_QUERY]);
+  if (aliased?.error !== undefined) throw aliased.error;
+  kernel.writeSysctls(hostSettings(link, isLearned(defaultRoute)));
   kernel.writeSysctls(podSettings(link), netns);
   return created;
 }

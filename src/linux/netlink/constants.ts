@@ -90,6 +90,8 @@ export const RTN_UNICAST = 1;
 export const RTN_LOCAL = 2;
 /** Behind local and broadcast. */
 export const RTN_ANYCAST = 4;
+/** Protocol of routes that routers have advertised. */
+export const RTPROT_RA = 9;
 export const RT_SCOPE_UNIVERSE = 0;
 export const RT_SCOPE_LINK = 253;
 export const RTM_F_LOOKUP_TABLE = 0x1000;

@@ -1,0 +1,17 @@
+/** The node's default route of IPv6, where it has learned it from a router's advertisements. */
+
+import { RTPROT_RA } from "../../linux/netlink/constants.ts";
+import { getRoute, toRoute } from "../../linux/netlink/route.ts";
+import type { Outcome } from "../../linux/netlink/route-socket.ts";
+
+/** Refused where there is none, or no IPv6. */
+export const DEFAULT_ROUTE_QUERY = getRoute({ family: 6, value: 0n });
+
+/**
+ * Whether {@link DEFAULT_ROUTE_QUERY} has shown such a route. The kernel deletes those of all interfaces, unless `accept_ra` is 2, whenever
+ * `forwarding` of IPv6 is set to 1 for any interface; the node would have no way out until the next advertisement.
+ */
+export function isLearned(outcome: Outcome | undefined): boolean {
+  const reply = outcome?.replies[0];
+  return reply !== undefined && toRoute(reply)?.protocol === RTPROT_RA;
+}
