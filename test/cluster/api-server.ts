@@ -37,11 +37,11 @@ export interface ApiServerOptions {
 export interface ApiServerPlace {
   /** Starts a program there; absent: where this process is. */
   readonly enter?: readonly string[];
-  /** What they listen on there. */
+  /** What they listen on there; an IPv6 address stands for all IPv4 ones, too. */
   readonly listen: string;
   /** What this process reaches them by. */
   readonly host: string;
-  /** What nodes and pods reach them by. */
+  /** What nodes and pods reach them by; Services have addresses of the same family. */
   readonly advertise: string;
   readonly ports: { readonly server: number; readonly etcd: number; readonly etcdPeer: number };
 }
@@ -82,6 +82,14 @@ export interface ApiServer extends AdminRequests, AsyncDisposable {
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
   /** Ends it and removes its files. */
   stop(): Promise<void>;
+}
+
+/** Of Services; by the first address pods know the server. */
+const SERVICES = { 4: { range: "10.96.0.0/16", first: "10.96.0.1" }, 6: { range: "fd96::/112", first: "fd96::1" } } as const;
+
+/** `[fd30::1]` */
+export function inUrl(address: string): string {
+  return address.includes(":") ? `[${address}]` : address;
 }
 
 /** Whether the programs are there; tests that need them say `(needs cluster)` in their name and are skipped otherwise. */
@@ -177,8 +185,8 @@ function createEtcd(
     command: [
       clusterProgram("etcd"),
       `--data-dir=${join(folder, "etcd")}`,
-      `--listen-client-urls=http://${listen}:${ports.etcd}`,
-      `--advertise-client-urls=http://${advertise}:${ports.etcd}`,
+      `--listen-client-urls=http://${inUrl(listen)}:${ports.etcd}`,
+      `--advertise-client-urls=http://${inUrl(advertise)}:${ports.etcd}`,
       `--listen-peer-urls=${peer}`,
       `--initial-advertise-peer-urls=${peer}`,
       `--initial-cluster=default=${peer}`,
@@ -201,8 +209,8 @@ interface ServerPlan {
 
 function createServer({ folder, cleaner, authority, place, options }: ServerPlan): Daemon {
   const { enter, listen, host, advertise, ports } = place;
-  // the service network's first address is what pods know the server by
-  const addresses = [...new Set([host, advertise, "127.0.0.1", "10.96.0.1"])].map((address) => `IP:${address}`);
+  const services = SERVICES[advertise.includes(":") ? 6 : 4];
+  const addresses = [...new Set([host, advertise, "127.0.0.1", services.first])].map((address) => `IP:${address}`);
   const certificate = authority.issueServer("kube-apiserver", [...addresses, "DNS:localhost", "DNS:kubernetes"].join(","));
   const serviceAccountKey = createServiceAccountKey(folder);
   mkdirSync(join(folder, "certs"));
@@ -225,7 +233,7 @@ function createServer({ folder, cleaner, authority, place, options }: ServerPlan
       `--service-account-key-file=${serviceAccountKey}`,
       `--service-account-signing-key-file=${serviceAccountKey}`,
       "--service-account-issuer=https://kubernetes.default.svc",
-      "--service-cluster-ip-range=10.96.0.0/16",
+      `--service-cluster-ip-range=${services.range}`,
       "--authorization-mode=Node,RBAC",
       "--enable-admission-plugins=NodeRestriction",
       ...(options.withServiceAccounts === true ? [] : ["--disable-admission-plugins=ServiceAccount"]),

@@ -4,13 +4,13 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { areClusterProgramsBuilt, CLUSTER_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { makeImage } from "../support/programs/image.ts";
-import { startApiServerAt } from "./api-server.ts";
+import { inUrl, startApiServerAt } from "./api-server.ts";
 import type { ApiServer, ApiServerOptions } from "./api-server.ts";
 import { Cleaner } from "./cleaner.ts";
 import { Daemon } from "./daemon.ts";
 import { ClusterNode } from "./node.ts";
 import { BUSYBOX_IMAGE, PAUSE_IMAGE } from "./node-config.ts";
-import { CONTROL_PLANE_ADDRESS, Underlay } from "./underlay.ts";
+import { Underlay } from "./underlay.ts";
 
 export interface ClusterOptions extends Pick<ApiServerOptions, "users" | "args" | "isDurable"> {
   /** One at the least. @default 1 */
@@ -19,6 +19,8 @@ export interface ClusterOptions extends Pick<ApiServerOptions, "users" | "args" 
   readonly network: (node: ClusterNode, cluster: ClusterFacts) => void | Promise<void>;
   /** Whether nodes get their network only later: they are NotReady when the cluster is returned. @default false */
   readonly isNetworkLate?: boolean;
+  /** Whether nodes, Services and the API server as they reach it have IPv6 addresses only. @default false */
+  readonly isIPv6Only?: boolean;
 }
 
 /** What a node's network may have to know. */
@@ -28,7 +30,7 @@ export interface ClusterFacts {
   /** Of the API server's etcd, as nodes reach it. */
   readonly etcdEndpoint: string;
   readonly api: ApiServer;
-  /** The ranges that the node's object names, an IPv4 and an IPv6 one. */
+  /** An IPv4 and an IPv6 range; the node's object names those of the cluster's families. */
   podCidrsOf(node: ClusterNode): readonly [string, string];
 }
 
@@ -66,9 +68,11 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 }
 
 async function start(options: ClusterOptions, cleaner: Cleaner): Promise<Cluster> {
-  const underlay = await Underlay.make(cleaner);
+  const { isIPv6Only = false } = options;
+  const underlay = await Underlay.make(cleaner, isIPv6Only);
   const ports = { server: 6443, etcd: 2379, etcdPeer: 2380 };
-  const place = { enter: underlay.enter, listen: "0.0.0.0", host: underlay.host, advertise: CONTROL_PLANE_ADDRESS, ports };
+  const listen = isIPv6Only ? "::" : "0.0.0.0";
+  const place = { enter: underlay.enter, listen, host: underlay.host, advertise: underlay.controlPlane, ports };
   const api = await startApiServerAt(place, cleaner, { ...options, withServiceAccounts: true });
 
   const nodes: ClusterNode[] = [];
@@ -79,10 +83,10 @@ async function start(options: ClusterOptions, cleaner: Cleaner): Promise<Cluster
     nodes.push(new ClusterNode({ name, folder, wire: await underlay.addNode(index), cleaner }));
   }
   const facts: ClusterFacts = {
-    url: `https://${CONTROL_PLANE_ADDRESS}:${ports.server}`,
-    etcdEndpoint: `http://${CONTROL_PLANE_ADDRESS}:${ports.etcd}`,
+    url: `https://${inUrl(underlay.controlPlane)}:${ports.server}`,
+    etcdEndpoint: `http://${inUrl(underlay.controlPlane)}:${ports.etcd}`,
     api,
-    podCidrsOf: (node) => podCidrs(nodes.indexOf(node)),
+    podCidrsOf: (node) => podCidrsAt(nodes.indexOf(node)),
   };
   const image = makeImage(join(api.folder), { tags: [PAUSE_IMAGE, BUSYBOX_IMAGE], entrypoint: WAIT_UNTIL_TERM });
   const controllerManager = createControllerManager(api, underlay);
@@ -127,11 +131,12 @@ async function untilReady(api: ApiServer, pods: readonly string[], namespace: st
 const WAIT_UNTIL_TERM = ["/bin/sh", "-c", "trap exit TERM; sleep 2147483 & wait"];
 
 async function startNode(node: ClusterNode, image: string, options: ClusterOptions, facts: ClusterFacts): Promise<void> {
+  const podCidrs = facts.podCidrsOf(node).slice(options.isIPv6Only === true ? 1 : 0);
   const object = {
     apiVersion: "v1",
     kind: "Node",
     metadata: { name: node.name, labels: { "kubernetes.io/hostname": node.name } },
-    spec: { podCIDR: facts.podCidrsOf(node)[0], podCIDRs: facts.podCidrsOf(node) },
+    spec: { podCIDR: podCidrs[0], podCIDRs: podCidrs },
   };
   await Promise.all([node.startContainerd(image), facts.api.kubectl(["create", "-f", "-"], JSON.stringify(object))]);
   await options.network(node, facts);
@@ -139,7 +144,7 @@ async function startNode(node: ClusterNode, image: string, options: ClusterOptio
   await node.startKubelet(identity.kubeconfigFile);
 }
 
-function podCidrs(index: number): readonly [string, string] {
+function podCidrsAt(index: number): readonly [string, string] {
   // as RFC 5952 writes it: the API server warns of others
   return [`10.244.${index}.0/24`, index === 0 ? "fd10:244::/64" : `fd10:244:0:${index}::/64`];
 }

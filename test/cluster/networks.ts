@@ -6,7 +6,7 @@ import type { Json } from "../support/programs/cni-call.ts";
 import type { ClusterOptions } from "./cluster.ts";
 import { prepareEtcd, prepareEtcdAndRoles, prepareKubernetes } from "./datastores.ts";
 import type { ClusterNode } from "./node.ts";
-import { installerFor, runInstaller } from "./node-installer.ts";
+import { installerFor } from "./node-installer.ts";
 
 type Network = ClusterOptions["network"];
 
@@ -49,13 +49,19 @@ export function netplugOnEtcd({ pools, config = {} }: NetplugOptions): Network {
   };
 }
 
+export interface InstalledOptions extends Pick<NetplugOptions, "pools"> {
+  /** With placeholders. @default the installer's own */
+  readonly networkConfig?: string;
+}
+
 /** Ours, with its datastore in the API server, put on each node by the installer with the roles that we ship. `dist/` must be built. */
-export function netplugOnKubernetes({ pools }: Pick<NetplugOptions, "pools">): Network {
+export function netplugOnKubernetes({ pools, networkConfig }: InstalledOptions): Network {
   let prepared: Promise<void> | undefined;
   return async (node, cluster) => {
     prepared ??= prepareKubernetes(cluster, pools);
     await prepared;
-    await runInstaller(node, cluster);
+    const { command, env } = await installerFor(node, cluster);
+    node.must([...command, "--once"], "", { ...env, ...(networkConfig !== undefined && { CNI_NETWORK_CONFIG: networkConfig }) });
   };
 }
 

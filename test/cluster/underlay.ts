@@ -5,8 +5,8 @@ import { NETNS_PREFIX } from "../support/run-mark.ts";
 import type { Cleaner } from "./cleaner.ts";
 
 /** In the cluster's namespace, where no other cluster can be in the way. */
-export const CONTROL_PLANE_ADDRESS = "172.30.0.1";
-const CONTROL_PLANE_ADDRESS_6 = "fd30::1";
+const CONTROL_PLANE_ADDRESSES = { 4: "172.30.0.1", 6: "fd30::1" } as const;
+const LENGTHS = { 4: 24, 6: 64 } as const;
 /** Addresses that are for tests of networks, so that no machine has them: each cluster takes four. */
 const LINKS = { first: (198 << 24) | (18 << 16), count: 1 << 15 };
 
@@ -15,8 +15,8 @@ let made = 0;
 /** One node's wire. */
 export interface NodeWire {
   readonly netns: string;
-  /** `172.30.0.11`, `fd30::11` */
-  readonly addresses: readonly [string, string];
+  /** `172.30.0.11`, `fd30::11`, as far as the cluster has these families. */
+  readonly addresses: readonly string[];
   /** Makes the namespace anew, with nothing in it but its interface, as a reboot does. Nothing may run in it. */
   renew(): void;
 }
@@ -27,25 +27,30 @@ export class Underlay {
   readonly netns: string;
   /** What the test reaches the control plane by. */
   readonly host: string;
+  /** What nodes and pods reach the control plane by. */
+  readonly controlPlane: string;
   readonly place: NetworkPlace;
+  readonly #families: readonly (4 | 6)[];
   readonly #cleaner: Cleaner;
 
-  private constructor(netns: string, host: string, cleaner: Cleaner) {
+  private constructor(netns: string, host: string, families: readonly (4 | 6)[], cleaner: Cleaner) {
     this.netns = netns;
     this.host = host;
+    this.controlPlane = CONTROL_PLANE_ADDRESSES[families[0] ?? 4];
     this.place = new NetworkPlace(netns);
+    this.#families = families;
     this.#cleaner = cleaner;
   }
 
-  static async make(cleaner: Cleaner): Promise<Underlay> {
+  /** @param isIPv6Only whether only the link to the test has IPv4 addresses, which it has in any case: the test's machine may have no others */
+  static async make(cleaner: Cleaner, isIPv6Only: boolean): Promise<Underlay> {
     const number = made++;
     const netns = `${NETNS_PREFIX}cluster${number}`;
     await makeNetns(netns, cleaner);
     const host = await linkToTest(netns, `npgk${process.pid.toString(36)}${number.toString(36)}`, cleaner);
-    const underlay = new Underlay(netns, host, cleaner);
+    const underlay = new Underlay(netns, host, isIPv6Only ? [6] : [4, 6], cleaner);
     underlay.#ip("link", "add", "nodes", "type", "bridge");
-    underlay.#ip("address", "add", `${CONTROL_PLANE_ADDRESS}/24`, "dev", "nodes");
-    underlay.#ip("address", "add", `${CONTROL_PLANE_ADDRESS_6}/64`, "dev", "nodes", "nodad");
+    for (const family of underlay.#families) addAddress(underlay.place, CONTROL_PLANE_ADDRESSES[family], "nodes");
     underlay.#ip("link", "set", "nodes", "up");
     forward(underlay.place);
     return underlay;
@@ -59,7 +64,7 @@ export class Underlay {
   /** Adds the namespace of node `index`, its interface `eth0` in the bridge. */
   async addNode(index: number): Promise<NodeWire> {
     const netns = `${this.netns}-node${index}`;
-    const addresses = [`172.30.0.${11 + index}`, `fd30::${11 + index}`] as const;
+    const addresses = this.#families.map((family) => (family === 4 ? `172.30.0.${11 + index}` : `fd30::${11 + index}`));
     await makeNetns(netns, this.#cleaner);
     const connect = (): void => this.#connect(`node${index}`, netns, addresses);
     connect();
@@ -74,21 +79,20 @@ export class Underlay {
   }
 
   /** An interface `eth0` in the bridge, and the ways out by it. */
-  #connect(ifname: string, netns: string, [ipv4, ipv6]: NodeWire["addresses"]): void {
+  #connect(ifname: string, netns: string, addresses: NodeWire["addresses"]): void {
     this.#ip("link", "add", ifname, "type", "veth", "peer", "name", "eth0", "netns", netns);
     this.#ip("link", "set", ifname, "master", "nodes", "up");
     const node = new NetworkPlace(netns);
-    node.must(["ip", "address", "add", `${ipv4}/24`, "dev", "eth0"]);
-    node.must(["ip", "address", "add", `${ipv6}/64`, "dev", "eth0", "nodad"]);
+    for (const address of addresses) addAddress(node, address, "eth0");
     node.must(["ip", "link", "set", "eth0", "up"]);
-    node.must(["ip", "route", "add", "default", "via", CONTROL_PLANE_ADDRESS]);
-    node.must(["ip", "route", "add", "default", "via", CONTROL_PLANE_ADDRESS_6]);
+    for (const family of this.#families) node.must(["ip", "route", "add", "default", "via", CONTROL_PLANE_ADDRESSES[family]]);
     forward(node);
   }
 
   /** Sends what goes to `cidr` to a node, from the control plane and from every other node given. */
   route(cidr: string, to: NodeWire, others: readonly NodeWire[]): void {
-    const via = cidr.includes(":") ? to.addresses[1] : to.addresses[0];
+    const via = to.addresses.find((address) => familyOf(address) === familyOf(cidr));
+    if (via === undefined) throw new Error(`route ${cidr} to ${to.netns}: it has only ${to.addresses.join(", ")}`);
     for (const place of [this.place, ...others.map(({ netns }) => new NetworkPlace(netns))])
       place.must(["ip", "route", "replace", cidr, "via", via]);
   }
@@ -96,6 +100,16 @@ export class Underlay {
   #ip(...args: readonly string[]): void {
     this.place.must(["ip", ...args]);
   }
+}
+
+/** Usable at once. */
+function addAddress(place: NetworkPlace, address: string, dev: string): void {
+  const family = familyOf(address);
+  place.must(["ip", "address", "add", `${address}/${LENGTHS[family]}`, "dev", dev, ...(family === 6 ? ["nodad"] : [])]);
+}
+
+function familyOf(addressOrCidr: string): 4 | 6 {
+  return addressOrCidr.includes(":") ? 6 : 4;
 }
 
 async function makeNetns(netns: string, cleaner: Cleaner): Promise<void> {

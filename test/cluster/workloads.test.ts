@@ -1,16 +1,25 @@
-/** netplug under real workloads, on each datastore: what Kubernetes makes gets addresses, talks, goes, and every address returns. */
+/**
+ * netplug under real workloads, on each datastore, and with addresses of each family alone: what Kubernetes makes gets addresses, talks, goes,
+ * and every address returns.
+ */
 
 import { describe, expect } from "bun:test";
 import { mustNetplugctl, setReady } from "../support/cli/netplugctl.ts";
 import { untilAddressesAgree } from "./addresses.ts";
 import { etcdAccess, kubernetesAccess } from "./datastores.ts";
+import { ShownDocument } from "../support/documents/document.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { netplugOnEtcd, netplugOnKubernetes } from "./networks.ts";
 import { onCluster } from "./on-cluster.ts";
 import { listPods, pingFrom, pingScript } from "./pods.ts";
 import { createReplicas, createWorkload, podTemplate } from "./workload.ts";
 
-const POOL = "10.65.0.0/16";
+/** As docs/install.md shows it for dual stack, with what it says to write in an IPv6-only cluster. */
+function networkConfigForIPv6(): string {
+  const block = new ShownDocument("docs/install.md").block("yaml", "kind: ConfigMap");
+  const { data } = Bun.YAML.parse(block) as { readonly data: { readonly CNI_NETWORK_CONFIG: string } };
+  return data.CNI_NETWORK_CONFIG.replace('"assign_ipv4": "true"', '"assign_ipv4": "false"');
+}
 
 interface Ledger {
   readonly pools: readonly { readonly inUse: number }[];
@@ -18,10 +27,24 @@ interface Ledger {
 }
 
 describe.each([
-  { datastore: "etcd", network: netplugOnEtcd, access: etcdAccess, check: async () => {} },
-  { datastore: "the Kubernetes API", network: netplugOnKubernetes, access: kubernetesAccess, check: untilAddressesAgree },
-])("netplug on $datastore", ({ network, access, check }) => {
-  const [test, cluster] = onCluster({ nodes: 2, network: network({ pools: [POOL] }) });
+  {
+    where: "etcd, with IPv4",
+    isIPv6Only: false,
+    network: netplugOnEtcd({ pools: ["10.65.0.0/16"] }),
+    ofPool: /^10\.65\./,
+    access: etcdAccess,
+    check: async () => {},
+  },
+  {
+    where: "the Kubernetes API, in an IPv6-only cluster",
+    isIPv6Only: true,
+    network: netplugOnKubernetes({ pools: ["fd65::/112"], networkConfig: networkConfigForIPv6() }),
+    ofPool: /^fd65::/,
+    access: kubernetesAccess,
+    check: untilAddressesAgree,
+  },
+])("netplug on $where", ({ isIPv6Only, network, ofPool, access, check }) => {
+  const [test, cluster] = onCluster({ nodes: 2, isIPv6Only, network });
 
   async function ctl(...args: readonly string[]): Promise<string> {
     return await mustNetplugctl(access(cluster), args);
@@ -55,7 +78,7 @@ describe.each([
     for (const name of ["deployment/web", "statefulset/db"]) await cluster.kubectl(["rollout", "status", name, "--timeout=180s"]);
 
     const all = await listPods(cluster, ["-l", "app in (web, db)"]);
-    expect(all.map(({ address }) => address)).toEqual(Array.from(all, () => expect.stringMatching(/^10\.65\./)));
+    expect(all.map(({ address }) => address)).toEqual(Array.from(all, () => expect.stringMatching(ofPool)));
     expect(new Set(all.map(({ address }) => address)).size).toBe(6);
     expect(new Set(all.map(({ node }) => node)).size).toBe(2);
     expect((await ledger()).pools.map(({ inUse }) => inUse)).toEqual([6]);
