@@ -149,6 +149,7 @@ function nameKeyOf({ name, ref }: NamedBlock): string {
   return `${name} ${ref?.node ?? ""}`;
 }
 
-function keyOf({ cidr, node }: BlockRef): string {
+/** What tells a block and its owner from all others. */
+export function keyOf({ cidr, node }: BlockRef): string {
   return `${toPrefixText(cidr)} ${node}`;
 }

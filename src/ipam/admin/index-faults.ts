@@ -8,7 +8,7 @@ import { nextOrdinalsOf, type SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { Answer, Datastore, QueryOf, Stored } from "../../datastore/datastore.ts";
 import { baseOf, comparePrefixes, equalPrefixes, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
-import { type AllBlocks, EVERYWHERE, pagesOf } from "./blocks.ts";
+import { type AllBlocks, EVERYWHERE, keyOf, pagesOf } from "./blocks.ts";
 import { DamageList } from "./damage-list.ts";
 
 /** An entry that is missing, or says something else than the block. */
@@ -49,8 +49,8 @@ export async function findIndexFaults(
   // The read of all blocks has told of labels that are wrong; to ask what each node borrows is a list of all blocks for each.
   if (datastore.traits.blocksAreLabelled) return [];
   // Faults of a record or its claim, and all other damage, are reported elsewhere. Blocks without a claim are left out: lists follow claims.
-  const isUnclaimed = (block: Block): boolean => unclaimed.some(({ cidr, node }) => node === block.node && equalPrefixes(cidr, block.cidr));
-  const blocks = unclaimed.length === 0 ? recorded : recorded.filter((block) => !isUnclaimed(block));
+  const withoutClaim = new Set(unclaimed.map(keyOf));
+  const blocks = recorded.filter((block) => !withoutClaim.has(keyOf(block)));
   const everybody = [...new Set([...nodes, ...lendersOf(blocks).keys(), ...blocks.map(({ node }) => node)])].sort();
   const spare = (await Array.fromAsync(pagesOf(datastore, "spare-blocks", damage))).flat();
   const empty = (await readWithin(datastore, "empty-blocks", EVERYWHERE, damage)).flat();
