@@ -4,13 +4,17 @@ import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Damage, ReadOptions } from "../../datastore/datastore.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
 
+/** How the messages about blocks end that others see: whoever gathers damage is the check that they name, or names it in the end. */
+const ADVICE = /; run "netplugctl ipam check"$/;
+
 /** Handed to a read as its options, it hears of all damage. */
 export class DamageList implements ReadOptions {
   readonly #byName = new Map<string, Damage>();
   /** By CIDR: what is wrong with a block, its claim, or what it is found by. */
   readonly #byCidr = new Map<string, Damage[]>();
 
-  readonly onDamage = (damage: Damage): void => {
+  readonly onDamage = (found: Damage): void => {
+    const damage = { ...found, reason: found.reason.replace(ADVICE, "") };
     this.#byName.set(`${damage.kind} ${damage.name}`, damage);
     if (damage.cidr === undefined) return;
     const text = toPrefixText(damage.cidr);
