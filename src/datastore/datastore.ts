@@ -49,7 +49,7 @@ export type Query =
   | { readonly type: "block-of-address"; readonly address: Address }
   /** How many blocks are claimed inside a prefix. */
   | { readonly type: "count-blocks"; readonly within: Prefix }
-  /** Claimed blocks that overlap a prefix, in address order, without those that begin below `from`. */
+  /** Claimed blocks that overlap a prefix, in address order, without those that begin below `from`; one that is being deleted is of the node "". */
   | { readonly type: "claimed-blocks"; readonly within: Prefix; readonly from?: Address; readonly limit: number }
   /** Blocks inside a prefix without any allocation, in address order, with the time since which they are empty. */
   | { readonly type: "empty-blocks"; readonly within: Prefix; readonly limit: number }

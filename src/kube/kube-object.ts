@@ -13,6 +13,8 @@ export interface ObjectMeta {
   readonly creationTimestamp?: string;
   /** There once somebody has asked for the object's end. */
   readonly deletionTimestamp?: string;
+  /** Of programs that must do something before the object may go. */
+  readonly finalizers?: readonly string[];
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   /** Who set which field, as the API server keeps it. */

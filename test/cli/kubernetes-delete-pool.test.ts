@@ -1,6 +1,8 @@
-/** `delete ippool` on a real API server: what becomes of the pool's blocks. */
+/** `delete` on a real API server: what becomes of a pool's blocks, and what other programs keep. */
 
 import { beforeEach, expect } from "bun:test";
+import type { KubeObject } from "../../src/kube/kube-object.ts";
+import { resourceYaml } from "../support/cli/documents.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { type Given, giveAddress } from "../support/cli/pod-addresses.ts";
@@ -13,7 +15,7 @@ const [test, world] = shareKubernetesCliWorld(async (world) => {
 });
 
 beforeEach(async () => {
-  await world.api.kubectl(["delete", "ippools,ipamblocks", "--all"]);
+  await world.api.kubectl(["delete", "ippools,ipamblocks,ipreservations", "--all"]);
   await world.createPool("pods", "10.65.0.0/24");
 });
 
@@ -38,16 +40,51 @@ test("of a pool in use empty blocks go, the others stay with their workloads (ne
   await world.done(["ipam", "release", `--ip=${ip}`]);
 });
 
+/** Sets the finalizers of an object, as the programs do that have something to do before it may go. */
+async function setFinalizers(object: string, finalizers: readonly string[]): Promise<void> {
+  await world.api.kubectl(["patch", object, "--type=merge", "-p", JSON.stringify({ metadata: { finalizers } })]);
+}
+
 test("a pool goes although another program's finalizer keeps an empty block of it for a while (needs cluster)", async () => {
   await world.done(["ipam", "release", `--ip=${await give("web-0", "n1", "10.65.0.7")}`]);
   const [block] = await readBlocks();
-  const setFinalizers = async (finalizers: readonly string[]): Promise<void> => {
-    const patch = JSON.stringify({ metadata: { finalizers } });
-    await world.api.kubectl(["patch", "ipamblock", block?.metadata.name ?? "", "--type=merge", "-p", patch]);
-  };
-  await setFinalizers(["example.com/kept"]);
-  expect(await world.done(["delete", "ippool", "pods"])).toBe("ippool/pods deleted; 1 empty block released\n");
-  expect(await readIpamProblems(world)).toEqual([expect.stringMatching(/^corrupt-block 10\.65\.0\.0\/26: .*somebody deleted it/)]);
-  await setFinalizers([]);
+  const object = `ipamblock/${block?.metadata.name ?? ""}`;
+  await setFinalizers(object, ["example.com/kept"]);
+  expect(await world.done(["delete", "ippool", "pods"])).toBe(
+    "ippool/pods deleted; 1 block is being deleted: other programs have yet to remove their finalizers\n",
+  );
+  expect(await readIpamProblems(world)).toEqual([
+    expect.stringMatching(
+      /^corrupt-block 10\.65\.0\.0\/26: .*somebody deleted it, and finalizers of other programs are all that keeps it$/,
+    ),
+  ]);
+  await setFinalizers(object, []);
   expect(await readBlocks()).toEqual([]);
+});
+
+test("nor does a block in use stop it that somebody else deletes already (needs cluster)", async () => {
+  await give("web-0", "n1", "10.65.0.7");
+  await give("web-1", "n2", "10.65.0.70");
+  const [first] = await readBlocks();
+  const object = `ipamblock/${first?.metadata.name ?? ""}`;
+  await setFinalizers(object, ["example.com/kept"]);
+  await world.api.kubectl(["delete", object, "--wait=false"]);
+  expect(await world.done(["delete", "ippool", "pods"])).toBe(
+    "ippool/pods deleted; 1 block is being deleted: other programs have yet to remove their finalizers; " +
+      "1 block with 1 address in use stays; once it is empty, create the pool again and delete it\n",
+  );
+  await setFinalizers(object, []);
+});
+
+test.each([
+  ["ippool/pods", ["example.com/a", "example.com/b"], 'finalizers "example.com/a", "example.com/b" keep it until those are removed'],
+  ["ipreservation/held", ["example.com/a"], 'finalizer "example.com/a" keeps it until that is removed'],
+])("what finalizers keep is not called deleted: %s (needs cluster)", async (object, finalizers, why) => {
+  await world.create(resourceYaml("IPReservation", "held", { reservedCIDRs: ["10.65.0.1"] }));
+  await setFinalizers(object, finalizers);
+  for (let times = 0; times < 2; times++) expect(await world.done(["delete", object])).toBe(`${object} is being deleted: ${why}\n`);
+  const [kind = "", name = ""] = object.split("/");
+  expect((await world.read<KubeObject>(kind, name)).metadata.deletionTimestamp).toBeDefined();
+  await setFinalizers(object, []);
+  expect((await world.ctl(["delete", object])).status).toBe(1);
 });

@@ -4,11 +4,12 @@ import { KINDS } from "../../api/registry.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
 import { refOf } from "../../datastore/resource-ref.ts";
 import { messageOf } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
 import { toTimeText } from "../../lib/time-text.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
-import { type Cli, note, say } from "../io.ts";
+import { type Cli, note, type OpenKube, say } from "../io.ts";
 import { count } from "../output/count.ts";
 import { clearEndpoint } from "../resources/clear-endpoint.ts";
 import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
@@ -29,11 +30,11 @@ export interface DeleteFlags {
 /** Deletes each object that is named; one that cannot be deleted does not stop the others. */
 export async function remove(cli: Cli, flags: DeleteFlags, ...words: string[]): Promise<number> {
   const refs = await refsOf(cli, flags, words);
-  return withDatastore(cli, async (datastore) => {
+  return withDatastore(cli, async (datastore, openKube) => {
     let failures = 0;
     for (const ref of refs) {
       try {
-        say(cli, `${toPathName(ref)} ${await deleteOne({ datastore, io: cli.io }, ref)}`);
+        say(cli, `${toPathName(ref)} ${await deleteOne({ datastore, io: cli.io }, ref, openKube)}`);
       } catch (thrown) {
         if (thrown instanceof NotFound && flags.ignoreNotFound === true) continue;
         if (refs.length === 1) throw thrown;
@@ -58,19 +59,32 @@ async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): P
   return named.flatMap(({ info, names }) => names.map((name) => toRef(info, name, flags.namespace, fallback)));
 }
 
-async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {
-  if (ref.kind === KINDS.IPPool.kind) return `deleted${toBlocksText(await deletePool(target, ref.name))}`;
+async function deleteOne(target: Target, ref: ResourceRef, openKube: OpenKube | undefined): Promise<string> {
   if (ref.kind === KINDS.WorkloadEndpoint.kind && target.datastore.traits.recordsArePods) return await clearEndpoint(target, ref);
-  return `deleted${toFoundText(await deleteResource(target, ref))}`;
+  const rest =
+    ref.kind === KINDS.IPPool.kind ? toBlocksText(await deletePool(target, ref.name)) : toFoundText(await deleteResource(target, ref));
+  return `${await describeDeletion(ref, openKube)}${rest}`;
+}
+
+/** An API server takes the order at once; when the object goes, those decide who have put a finalizer on it. */
+async function describeDeletion(ref: ResourceRef, openKube: OpenKube | undefined): Promise<string> {
+  if (openKube === undefined) return "deleted";
+  const { finalizersThatKeep } = await import("../kubernetes/finalizers.ts");
+  const finalizers = await finalizersThatKeep(await openKube(), ref);
+  if (finalizers.length === 0) return "deleted";
+  const [noun, verb, those] = finalizers.length === 1 ? ["finalizer", "keeps", "that is"] : ["finalizers", "keep", "those are"];
+  return `is being deleted: ${noun} ${finalizers.map(quote).join(", ")} ${verb} it until ${those} removed`;
 }
 
 function toFoundText({ text }: { readonly text?: string }): string {
   return text === undefined ? "" : `; what was stored in its place was ${toShown(text)}`;
 }
 
-function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses, coolsUntil, text }: PoolDeletion): string {
+function toBlocksText({ releasedBlocks, endingBlocks, keptBlocks, keptAddresses, coolsUntil, text }: PoolDeletion): string {
   if (text !== undefined) return `${toFoundText({ text })}; its blocks stay`;
-  const released = releasedBlocks === 0 ? "" : `; ${count(releasedBlocks, "empty block")} released`;
+  const gone = releasedBlocks === 0 ? "" : `; ${count(releasedBlocks, "empty block")} released`;
+  const ending = `; ${count(endingBlocks, "block")} ${endingBlocks === 1 ? "is" : "are"} being deleted: other programs have yet to remove their finalizers`;
+  const released = endingBlocks === 0 ? gone : `${gone}${ending}`;
   if (keptBlocks === 0) return released;
   const cooling = coolsUntil === undefined ? "" : `, and others that cool down until ${toTimeText(coolsUntil)},`;
   const kept = `${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use${cooling} ${keptBlocks === 1 ? "stays; once it is" : "stay; once they are"} empty`;

@@ -20,6 +20,8 @@ import { guardsFor } from "./write-guards.ts";
 /** What became of the pool's blocks. */
 export interface PoolDeletion {
   readonly releasedBlocks: number;
+  /** Blocks that this or somebody else deletes, and which another program's finalizer keeps for a while; only on Kubernetes. */
+  readonly endingBlocks: number;
   /** Blocks that stay, because running workloads keep their addresses, or some cool down. */
   readonly keptBlocks: number;
   readonly keptAddresses: number;
@@ -49,9 +51,15 @@ export async function deletePool(target: Target, name: string): Promise<PoolDele
     // somebody may have written one past the validation that makes no sense
     const cidr = cidrOfPool(pool.value);
     if (cidr !== undefined) await releaseEmptyBlocks(target, cidr, released);
-    const kept = cidr === undefined ? { keptBlocks: 0, keptAddresses: 0 } : await countKept(target, cidr, released);
+    const left = cidr === undefined ? NOTHING_LEFT : await countLeft(target, cidr);
     if (!(await remove(target, name, pool.revision))) return undefined;
-    return { releasedBlocks: released.size, ...kept, ...(text !== undefined && { text }) };
+    const { ending, ...kept } = left;
+    return {
+      ...kept,
+      releasedBlocks: released.difference(ending).size,
+      endingBlocks: ending.size,
+      ...(text !== undefined && { text }),
+    };
   });
 }
 
@@ -79,21 +87,29 @@ async function releaseEmptyBlocks(target: Target, within: Prefix, released: Set<
   }
 }
 
-/** @param released blocks that do not count: on Kubernetes another program's finalizer may keep them for a while, and they cannot be read */
-async function countKept(
-  { datastore, io }: Target,
-  within: Prefix,
-  released: ReadonlySet<string>,
-): Promise<Omit<PoolDeletion, "releasedBlocks">> {
+/** What is left of a pool's blocks. */
+interface LeftBlocks extends Pick<PoolDeletion, "keptBlocks" | "keptAddresses" | "coolsUntil"> {
+  /** CIDRs of those that are being deleted. */
+  readonly ending: ReadonlySet<string>;
+}
+
+/** Whose a block is that is being deleted: it cannot be read. */
+const NOBODY = "";
+
+const NOTHING_LEFT: LeftBlocks = { ending: new Set(), keptBlocks: 0, keptAddresses: 0 };
+
+async function countLeft({ datastore, io }: Target, within: Prefix): Promise<LeftBlocks> {
   const [configuration] = await datastore.read([IPAM_CONFIGURATION]);
   const { ipCooldownSeconds } = withIPAMConfigurationDefaults(configuration?.value.spec as object | undefined);
   const now = Math.floor(io.clock.now() / 1_000);
+  const ending = new Set<string>();
   let keptBlocks = 0;
   let keptAddresses = 0;
   let latest = now;
   for await (const refs of inGroups(claimedBlocks(datastore, within))) {
-    const others = refs.filter(({ cidr }) => !released.has(toPrefixText(cidr)));
-    const blocks = await datastore.read(others.map(({ cidr, node }) => ({ type: "block", ref: { cidr, node } }) as const));
+    for (const { cidr, node } of refs) if (node === NOBODY) ending.add(toPrefixText(cidr));
+    const others = refs.filter(({ node }) => node !== NOBODY);
+    const blocks = await datastore.read(others.map((ref) => ({ type: "block", ref }) as const));
     for (const block of blocks) {
       if (block === undefined) continue;
       keptBlocks++;
@@ -104,7 +120,7 @@ async function countKept(
       latest = cooledDownAt(latest, releasedAt, ipCooldownSeconds);
     }
   }
-  return { keptBlocks, keptAddresses, coolsUntil: latest > now ? latest : undefined };
+  return { ending, keptBlocks, keptAddresses, coolsUntil: latest > now ? latest : undefined };
 }
 
 /** Groups of as many as are read at once; the last may be smaller. */
