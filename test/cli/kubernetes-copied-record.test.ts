@@ -27,6 +27,17 @@ test("a copy that has not started does not have its original's address (needs cl
   expect(await readIpamProblems(world)).toEqual([expect.stringMatching(/^leaked-address 10\.65\.0\.8: .*, which does not exist$/)]);
 });
 
+test("nor when that is free again, as long as no node has the copy: on a node it may have started (needs cluster)", async () => {
+  await deletePod(world.api, await runOriginal());
+  await world.done(["ipam", "release", "--ip=10.65.0.8"]);
+  for (const name of ["pending-1", "pending-2"]) await createPod(world.api, { name, namespace: "prod", annotations: COPIED });
+  expect(await readIpamProblems(world)).toEqual([]);
+  await createPod(world.api, { name: "on-node", namespace: "prod", spec: { nodeName: "n1" }, annotations: COPIED });
+  expect(await readIpamProblems(world)).toEqual([
+    expect.stringMatching(/^unallocated-in-use 10\.65\.0\.8: used by pod "prod\/on-node" \(endpoint "[^"]*"\), but allocated to nobody$/),
+  ]);
+});
+
 test("nor does one that has its original's name (needs cluster)", async () => {
   await deletePod(world.api, await runOriginal());
   await createPod(world.api, { name: "web", namespace: "prod", spec: { nodeName: "n1" }, annotations: COPIED });
