@@ -15,12 +15,15 @@ function onTerminal({ isTerminal = true, isStdout = true } = {}) {
   // nothing else of it is used
   const io = withProgress({ stdout: { ...output, isTerminal: isStdout }, stderr: output, clock } as unknown as CliIo);
   const take = (): string => {
-    const shown = screen;
+    const written = screen;
     screen = "";
-    return shown;
+    return written;
   };
   return { io, take, pass: (ms: number) => void (nowMs += ms) };
 }
+
+/** The line before is wiped; this one does not wrap, and ends in a blank where the terminal cuts it. */
+const shown = (line: string): string => `\r\x1b[K\x1b[?7l${line} \x1b[?7h`;
 
 test("nothing is shown of what takes less than two seconds", () => {
   const { io, take, pass } = onTerminal();
@@ -29,7 +32,7 @@ test("nothing is shown of what takes less than two seconds", () => {
   expect(take()).toBe("");
   pass(1);
   io.progress?.tell("read", "read 2 blocks");
-  expect(take()).toBe("\r\x1b[Kread 2 blocks");
+  expect(take()).toBe(shown("read 2 blocks"));
 });
 
 test("nothing is shown where stderr is no terminal", () => {
@@ -43,10 +46,10 @@ test("the line is written anew ten times a second at most, and says all parts", 
   io.progress?.tell("read", "read 1 block");
   pass(99);
   io.progress?.tell("done", "released 1 of 5");
-  expect(take()).toBe("\r\x1b[Kread 1 block");
+  expect(take()).toBe(shown("read 1 block"));
   pass(1);
   io.progress?.tell("done", "released 2 of 5");
-  expect(take()).toBe("\r\x1b[Kread 1 block; released 2 of 5");
+  expect(take()).toBe(shown("read 1 block; released 2 of 5"));
 });
 
 test("the line is wiped before anything else is written, once", () => {
@@ -67,7 +70,7 @@ test("what goes elsewhere leaves the line, which then is wiped at the end", () =
   pass(2_000);
   io.progress?.tell("read", "read 1 block");
   io.stdout.write("a\n");
-  expect(take()).toBe("\r\x1b[Kread 1 blocka\n");
+  expect(take()).toBe(`${shown("read 1 block")}a\n`);
   io.progress?.wipe();
   io.progress?.wipe();
   expect(take()).toBe("\r\x1b[K");

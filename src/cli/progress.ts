@@ -13,6 +13,12 @@ const PAUSE_MS = 100;
 /** Back to the beginning of the line, and clear it. */
 const WIPE = "\r\x1b[K";
 
+/**
+ * A line without wrapping: of one that is wider than the terminal the next wipe would leave all rows but the last. What is written beyond the
+ * last column goes into it, so the end is a blank. Source: xterm control sequences, DECAWM.
+ */
+const toRow = (line: string): string => `\x1b[?7l${line} \x1b[?7h`;
+
 /** The same for a command whose progress is shown where stderr is a terminal, whatever stdout is. */
 export function withProgress(io: CliIo): CliIo {
   const { clock, stdout, stderr } = io;
@@ -32,7 +38,7 @@ export function withProgress(io: CliIo): CliIo {
     isShown = true;
     shownMs = nowMs;
     const line = [parts.read, parts.done].filter((one) => one !== "").join("; ");
-    stderr.write(`${WIPE}${line}`);
+    stderr.write(`${WIPE}${toRow(line)}`);
   };
   const onClean = (output: Output): Output => ({
     isTerminal: output.isTerminal,

@@ -33,16 +33,19 @@ async function screenOf(server: FakeApiServer, command: readonly string[]): Prom
   return await terminal.shows(/ended/);
 }
 
+/** A line that is written over the one before, and does not wrap on a narrow terminal. */
+const shown = (line: string): string => `\r\x1b[K\x1b[?7l${line} \x1b[?7h`;
+
 test("a command that takes long shows on a terminal what it has read, and wipes that before it prints", async () => {
   await using server = startSlowServer(2_100);
   const screen = await screenOf(server, [netplugctl, "ipam", "show", "-o", "json"]);
-  expect(screen).toStartWith('\r\x1b[Kread 1 block\r\x1b[Kread 2 blocks\r\x1b[K{\r\n  "pools": [],');
+  expect(screen).toStartWith(`${shown("read 1 block")}${shown("read 2 blocks")}\r\x1b[K{\r\n  "pools": [],`);
 });
 
 test("so does one that lists endpoints", async () => {
   await using server = startSlowServer(2_100);
   const screen = await screenOf(server, [netplugctl, "get", "workloadendpoints", "-A", "-o", "name"]);
-  expect(screen).toStartWith("\r\x1b[Kread 1 endpoint\r\x1b[Kread 2 endpoints\r\x1b[Kworkloadendpoint");
+  expect(screen).toStartWith(`${shown("read 1 endpoint")}${shown("read 2 endpoints")}\r\x1b[Kworkloadendpoint`);
 });
 
 test("a quick one shows nothing", async () => {
