@@ -40,7 +40,7 @@ test("an address is released again when its interface ends meanwhile: its DEL ma
   const { status, stdout } = await world.ctl(["ipam", "adopt", "--node=n1"], { hostAddresses: () => looks.shift() ?? [] });
   expect([status, stdout.trimEnd().split("\n").slice(2)]).toEqual([
     0,
-    ["10.65.0.1 released again: its interface is gone", "allocated 1 of 2 addresses in use on this host, 0 were"],
+    ["10.65.0.1 released again: its interface is gone", "allocated 1 of 2 addresses in use on this host, 0 already were"],
   ]);
   expect(await inUse()).toEqual([false, true]);
 });
@@ -55,7 +55,7 @@ test("so is one whose allocation had no reply", async () => {
   const { status, stdout } = await world.ctl(["ipam", "adopt", "--node=n1"], { hostAddresses: () => looks.shift() ?? [], instead: lossy });
   expect([status, stdout.trimEnd().split("\n").slice(1)]).toEqual([
     0,
-    ["10.65.0.1 released again: its interface is gone", "allocated 0 of 1 addresses in use on this host, 0 were"],
+    ["10.65.0.1 released again: its interface is gone", "allocated 0 of 1 addresses in use on this host, 0 already were"],
   ]);
   expect(await inUse()).toEqual([false, false]);
 });
@@ -69,7 +69,9 @@ test("a node whose addresses have another one's name is not taken for it", async
   expect(stderr).toContain('allocate addresses to node "m1": this host was node "n1" when it got 10.65.0.1\n');
   expect(stderr).toContain("next: netplugctl ipam adopt --node=n1\n");
   expect(await inUse()).toEqual([true, false]);
-  expect((await adopt("n1", "10.65.0.2", "10.65.0.1")).stdout).toContain("allocated 1 of 2 addresses in use on this host, 1 were\n");
+  expect((await adopt("n1", "10.65.0.2", "10.65.0.1")).stdout).toContain(
+    "allocated 1 of 2 addresses in use on this host, 1 already were\n",
+  );
 });
 
 test.each(["", "Rack 7"])("%p is no name of a node, and gets nothing", async (name) => {
@@ -97,7 +99,7 @@ test("addresses of no pool that a delegate gave are left to it", async () => {
   await world.create(record.replace('"metadata":{', '"metadata":{"annotations":{"netplug.io/ipam":"host-local"},'));
   const found = ["10.70.0.1", "10.65.0.1"].map((ip) => toHostAddress("c1", ip));
   const { status, stdout } = await world.ctl(["ipam", "adopt", "--node=n1"], { hostAddresses: () => found });
-  expect([status, stdout.trimEnd().split("\n").at(-1)]).toEqual([0, "allocated 1 of 1 addresses in use on this host, 0 were"]);
+  expect([status, stdout.trimEnd().split("\n").at(-1)]).toEqual([0, "allocated 1 of 1 addresses in use on this host, 0 already were"]);
 });
 
 describe("a result that libcni keeps", () => {
@@ -118,7 +120,7 @@ describe("a result that libcni keeps", () => {
     write("list", "[1]");
     write("empty", "");
     const { status, stdout, stderr } = await adopt();
-    expect([status, stdout]).toEqual([1, expect.stringContaining("allocated 1 of 1 addresses in use on this host, 0 were\n")]);
+    expect([status, stdout]).toEqual([1, expect.stringContaining("allocated 1 of 1 addresses in use on this host, 0 already were\n")]);
     expect(stderr.split("\n")).toEqual([
       expect.stringMatching(/^read ".*\/cut": .*; end the container that its name says, or remove it if there is none$/),
       expect.stringMatching(/^read ".*\/empty": .*; end the container that its name says, or remove it if there is none$/),
@@ -137,7 +139,7 @@ describe("a result that libcni keeps", () => {
       1,
       [
         '10.65.0.2 may be in use by container "c2" (interface "eth0", network "test-net"), but nothing tells whether it still is',
-        "allocated 1 of 2 addresses in use on this host, 0 were; 1 cannot be: recreate their workloads",
+        "allocated 1 of 2 addresses in use on this host, 0 already were; 1 cannot be: recreate their workloads",
         "",
       ],
     ]);

@@ -82,7 +82,7 @@ test("the addresses of pods that run are allocated again, while the datastore is
   await type('"datastoreReady":false');
   await forgetBlocks();
   const { status, stdout, stderr } = await adopt();
-  expect([status, stdout.trimEnd().split("\n").at(-1)]).toEqual([0, "allocated 4 of 4 addresses in use on this host, 0 were"]);
+  expect([status, stdout.trimEnd().split("\n").at(-1)]).toEqual([0, "allocated 4 of 4 addresses in use on this host, 0 already were"]);
   for (const { containerID, addresses } of before)
     for (const address of addresses) expect(stdout).toContain(`${address} allocated to container "${containerID}" (interface "eth0"`);
   expect(stderr.includes("remove /var/run/netplug/blocks.json")).toBe(node.datastore instanceof KubernetesNodeDatastore);
@@ -93,7 +93,7 @@ test("the addresses of pods that run are allocated again, while the datastore is
   // the records of the pods are left
   expect(JSON.parse(await node.ctl(["ipam", "check", "-o", "json"]))).toMatchObject({ problems: [] });
   rmSync(join(node.folder, "blocks.json"), { force: true });
-  expect((await adopt()).stdout).toBe("allocated 0 of 4 addresses in use on this host, 4 were\n");
+  expect((await adopt()).stdout).toBe("allocated 0 of 4 addresses in use on this host, 4 already were\n");
   await type('"datastoreReady":true');
 
   const after = [await attach(), await attach(), await attach()];
@@ -122,7 +122,7 @@ test("an address that cannot be its user's is named, with the reason, and the ot
   );
   expect(lines).toContainEqual(expect.stringMatching(/^192\.0\.2\.1 is in use by container ".*, but lies in no pool$/));
   expect(lines).toContainEqual(expect.stringContaining(`${second.addresses[0]} allocated to container "${second.containerID}"`));
-  expect(lines).toContain("allocated 1 of 3 addresses in use on this host, 0 were; 2 cannot be: recreate their workloads");
+  expect(lines).toContain("allocated 1 of 3 addresses in use on this host, 0 already were; 2 cannot be: recreate their workloads");
   await node.del(thief);
 });
 

@@ -151,7 +151,7 @@ describe("what libcni keeps of an ADD", () => {
       const whose = `test-net ${attachment.container} eth0 ${pod.path}`;
       expect([given.length, readCache()]).toEqual([2, given.map((address) => `${address} ${whose}`)]);
       await node.etcd.ctl(["del", "--prefix", "/netplug/ipam/"]);
-      expect((await adopt()).stdout).toEndWith("allocated 2 of 2 addresses in use on this host, 0 were\n");
+      expect((await adopt()).stdout).toEndWith("allocated 2 of 2 addresses in use on this host, 0 already were\n");
       expect(await node.addressesInUse()).toBe(2);
       // a result that is older than what is in the namespace now
       pod.must(["ip", "-4", "address", "flush", "dev", "eth0"]);

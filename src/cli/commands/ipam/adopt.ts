@@ -50,7 +50,7 @@ export async function ipamAdopt(cli: Cli, { node }: AdoptFlags): Promise<number>
     if (adoptions.length > 0) counts.adopted -= await giveBack(cli, datastore, adoptions, node);
     const { adopted, had, refused, elsewhere } = counts;
     const others = refused === 0 ? "" : `; ${refused} cannot be: recreate their workloads`;
-    say(cli, `allocated ${adopted} of ${found.length - elsewhere} addresses in use on this host, ${had} were${others}`);
+    say(cli, `allocated ${adopted} of ${found.length - elsewhere} addresses in use on this host, ${had} already were${others}`);
     if (adopted > 0 && !datastore.traits.commitsAtOnce)
       note(cli, "remove /var/run/netplug/blocks.json on this host before pods start or end again: it may lack their blocks");
     return refused + unread === 0 ? EXIT.done : EXIT.failed;
