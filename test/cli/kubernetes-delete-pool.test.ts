@@ -88,3 +88,20 @@ test.each([
   await setFinalizers(object, []);
   expect((await world.ctl(["delete", object])).status).toBe(1);
 });
+
+test("nor is a pool that was split, and until it goes the new ones give no addresses (needs cluster)", async () => {
+  const setReady = (isReady: boolean): Promise<string> =>
+    world.done(["patch", "clusterinfo", "default", "-p", JSON.stringify({ spec: { datastoreReady: isReady } })]);
+  await setFinalizers("ippool/pods", ["example.com/a"]);
+  await setReady(false);
+  expect(await world.done(["ipam", "split", "2", "--name", "pods"])).toContain(
+    'ippool/pods is being deleted: finalizer "example.com/a" keeps it until that is removed; ' +
+      "as long as it is there, the new ones, which it overlaps, give no addresses\n",
+  );
+  await setReady(true);
+  expect((await world.ctl(["ipam", "show"])).stderr).toContain(
+    '"split-pods-0": it overlaps the older pool "pods" (10.65.0.0/24): only that one is used',
+  );
+  await setFinalizers("ippool/pods", []);
+  expect((await world.ctl(["ipam", "show"])).stderr).toBe("");
+});

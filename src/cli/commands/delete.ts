@@ -4,7 +4,6 @@ import { KINDS } from "../../api/registry.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
 import { refOf } from "../../datastore/resource-ref.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { quote } from "../../lib/quote.ts";
 import { toTimeText } from "../../lib/time-text.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
@@ -12,6 +11,7 @@ import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note, type OpenKube, say } from "../io.ts";
 import { count } from "../output/count.ts";
 import { clearEndpoint } from "../resources/clear-endpoint.ts";
+import { describeDeletion } from "./describe-deletion.ts";
 import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { parseNames, toRef } from "../resources/name-arguments.ts";
@@ -64,16 +64,6 @@ async function deleteOne(target: Target, ref: ResourceRef, openKube: OpenKube | 
   const rest =
     ref.kind === KINDS.IPPool.kind ? toBlocksText(await deletePool(target, ref.name)) : toFoundText(await deleteResource(target, ref));
   return `${await describeDeletion(ref, openKube)}${rest}`;
-}
-
-/** An API server takes the order at once; when the object goes, those decide who have put a finalizer on it. */
-async function describeDeletion(ref: ResourceRef, openKube: OpenKube | undefined): Promise<string> {
-  if (openKube === undefined) return "deleted";
-  const { finalizersThatKeep } = await import("../kubernetes/finalizers.ts");
-  const finalizers = await finalizersThatKeep(await openKube(), ref);
-  if (finalizers.length === 0) return "deleted";
-  const [noun, verb, those] = finalizers.length === 1 ? ["finalizer", "keeps", "that is"] : ["finalizers", "keep", "those are"];
-  return `is being deleted: ${noun} ${finalizers.map(quote).join(", ")} ${verb} it until ${those} removed`;
 }
 
 function toFoundText({ text }: { readonly text?: string }): string {

@@ -12,6 +12,7 @@ import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
 import { LOCK } from "../../suggested-commands.ts";
 import { type Cli, say } from "../../io.ts";
 import { withRetries } from "../../resources/compare-and-swap.ts";
+import { DELETED, describeDeletion } from "../describe-deletion.ts";
 import { makeIdentity } from "../../resources/write.ts";
 import { guardsFor } from "../../resources/write-guards.ts";
 
@@ -24,8 +25,8 @@ export interface SplitFlags {
 /** Blocks and workloads stay as they are; the datastore must be locked. */
 export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Promise<number> {
   if ((flags.name === undefined) === (flags.cidr === undefined)) throw new UsageError("choose pool: want one of --name, --cidr");
-  const made = await withDatastore(cli, (datastore) =>
-    withRetries("split pool", async () => {
+  return await withDatastore(cli, async (datastore, openKube) => {
+    const made = await withRetries("split pool", async () => {
       const [pools, information] = await datastore.read([IP_POOLS, CLUSTER_INFORMATION]);
       const wanted = flags.cidr === undefined ? undefined : toPrefixText(flags.cidr);
       const pool = pools.find(({ value }) => {
@@ -41,12 +42,16 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
         throw new CommandFailed(`split pool ${quote(pool.value.metadata.name)}: ippool ${quote(taken.metadata.name)} exists`);
       const { committed } = await datastore.commit(plan.writes.map((write) => withIdentity(cli, write)));
       return committed ? { name: pool.value.metadata.name, parts: plan.parts } : undefined;
-    }),
-  );
-  for (const { metadata, spec } of made.parts) say(cli, `ippool/${metadata.name} created (${spec.cidr})`);
-  say(cli, `ippool/${made.name} deleted`);
-  say(cli, `whatever names pool ${quote(made.name)} must name the new ones: annotations of pods and namespaces, network configs`);
-  return EXIT.done;
+    });
+    for (const { metadata, spec } of made.parts) say(cli, `ippool/${metadata.name} created (${spec.cidr})`);
+    const end = await describeDeletion({ kind: "IPPool", name: made.name }, openKube);
+    say(
+      cli,
+      `ippool/${made.name} ${end}${end === DELETED ? "" : "; as long as it is there, the new ones, which it overlaps, give no addresses"}`,
+    );
+    say(cli, `whatever names pool ${quote(made.name)} must name the new ones: annotations of pods and namespaces, network configs`);
+    return EXIT.done;
+  });
 }
 
 /** A number of parts that does not fit is refused, not a defect; a lock that is missing can be set. */
