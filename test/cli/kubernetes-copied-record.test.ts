@@ -36,6 +36,9 @@ test("nor when that is free again, as long as no node has the copy: on a node it
   expect(await readIpamProblems(world)).toEqual([
     expect.stringMatching(/^unallocated-in-use 10\.65\.0\.8: used by pod "prod\/on-node" \(endpoint "[^"]*"\), but allocated to nobody$/),
   ]);
+  const ours = ["podIP", "podIPs", "containerID"].map((which) => `cni.netplug.io/${which}-`);
+  await world.api.kubectl(["annotate", "pod", "on-node", "-n", "prod", ...ours]);
+  expect(await readIpamProblems(world)).toEqual([]);
 });
 
 test("nor does one that has its original's name (needs cluster)", async () => {

@@ -171,6 +171,8 @@ onEtcd("its commands work on etcd", async () => {
 /** What is played elsewhere, or is no command of its own. */
 const NOT_TYPED: Readonly<Record<string, string>> = {
   "kubectl netplug": "the program's name",
+  "kubectl annotate pod POD cni.netplug.io/podIP- cni.netplug.io/podIPs- cni.netplug.io/containerID-":
+    "of a pod that does not start: test/cli/kubernetes-copied-record.test.ts",
   "kubectl label": "a part of what a problem names: test/cli/kubernetes-ipam.test.ts",
   "netplugctl completion fish | source": "in fish: test/cli/completion.test.ts",
   "source <(netplugctl completion bash)": "in bash: test/cli/completion.test.ts",
