@@ -64,7 +64,7 @@ test("a person at a terminal sees how far a long release is, until its last line
   const stdin = await report();
   const slow = (datastore: Datastore): Datastore => changedBefore(datastore, "update-block", () => Bun.sleep(2_100));
   const { stderr } = await world.ctl(["ipam", "release", "--from-report=-"], { stdin, instead: slow, isTerminal: true });
-  expect(stderr).toMatch(/^\r\x1b\[K[^\r]*; released 1 of 33\r\x1b\[K/);
+  expect(stderr).toMatch(/^\r\x1b\[K[^\r]*; released 1 of 33 \x1b\[\?7h\r\x1b\[K/);
   expect(stderr).toEndWith("\r\x1b[K");
 });
 
