@@ -10,6 +10,7 @@ import { KubernetesNodeDatastore } from "../support/node/kubernetes-node-datasto
 import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { runNetplugctl } from "../support/cli/netplugctl.ts";
 import { Reader } from "../support/documents/reader.ts";
+import { createPod } from "../support/servers/kubernetes.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/node/test-node.ts";
 
@@ -40,6 +41,8 @@ afterEach(async () => {
 async function attach(config = node.config({ ipam: { assign_ipv6: "true" } })): Promise<Pod> {
   const netns = pods.use(new TestNetns());
   const containerID = node.newContainerID();
+  const { datastore, nodename } = node;
+  if (datastore instanceof KubernetesNodeDatastore) await createPod(datastore.api, { name: containerID, spec: { nodeName: nodename } });
   const { ips = [] } = await node.add(netns, { containerID, config });
   return {
     containerID,
