@@ -89,7 +89,7 @@ test("an address that another node's container has by now is refused, and tells 
   const lines = stdout.trimEnd().split("\n");
   expect([status, lines.at(-1)]).toEqual([
     1,
-    "allocated 1 of 2 addresses in use on this host, 0 were; 1 cannot be: recreate their workloads",
+    "allocated 1 of 2 addresses in use on this host, 0 already were; 1 cannot be: recreate their workloads",
   ]);
   expect(lines[0]).toMatch(/^10\.65\.0\.1 is in use by container "c1" .*, but allocated to container "c9"/);
 });
