@@ -2,6 +2,9 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 
+/** Of a thread or program that has ended, and whose parent has not looked yet: it stays so. */
+const ENDED = "Z";
+
 /**
  * Sends `SIGSTOP`, and waits until it holds: the threads of a program do not all stop at the same moment, and until then it may still
  * answer. Does nothing when the process has ended.
@@ -9,7 +12,7 @@ import { readdirSync, readFileSync } from "node:fs";
 export async function standStill(pid: number): Promise<void> {
   try {
     process.kill(pid, "SIGSTOP");
-    while (!threadStatesOf(pid).every((state) => state === "T")) await Bun.sleep(1);
+    while (threadStatesOf(pid).some((state) => state !== "T" && state !== ENDED)) await Bun.sleep(1);
   } catch (thrown) {
     if (!isGone(thrown)) throw thrown;
   }
