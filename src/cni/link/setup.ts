@@ -40,7 +40,7 @@ export function createLink(sockets: LinkSockets, link: PodLink, undo: UndoStack,
   // The kernel ignores an alias in the message that creates the pair; in the same batch it would be set on an older interface of that name,
   // if creating fails.
   const [aliased, defaultRoute] = host.transact([setLinkAlias(created.index, link.hostName, link.alias), DEFAULT_ROUTE_QUERY]);
-  if (aliased?.error !== undefined) throw aliased.error;
+  if (aliased?.error) throw aliased.error;
   kernel.writeSysctls(hostSettings(link, isLearned(defaultRoute)));
   kernel.writeSysctls(podSettings(link), netns);
   return created;
