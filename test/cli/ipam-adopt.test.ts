@@ -12,7 +12,9 @@ import { linuxFiles } from "../../src/linux/files.ts";
 import { allocateFor } from "../support/cli/container-addresses.ts";
 import { endpointYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import { netplugctl } from "../support/cli/netplugctl.ts";
 import { FaultyDatastore } from "../support/ipam/faulty-datastore.ts";
+import { runProgram } from "../support/programs/programs.ts";
 
 const world = shareEtcdCliWorld();
 beforeEach(async () => {
@@ -102,6 +104,23 @@ test("addresses of no pool that a delegate gave are left to it", async () => {
   expect([status, stdout.trimEnd().split("\n").at(-1)]).toEqual([0, "allocated 1 of 1 addresses in use on this host, 0 already were"]);
 });
 
+/** As libcni before 1.2 writes it. */
+function resultWithoutNamespace(containerId: string, ip: string): string {
+  const config = Buffer.from(JSON.stringify({ type: "ptp", ipam: { type: "netplug-ipam" } })).toString("base64");
+  const result = { ips: [{ address: `${ip}/26` }] };
+  return JSON.stringify({ kind: "cniCacheV1", containerId, ifName: "eth0", networkName: "test-net", config, result });
+}
+
+test("the results that the runtime keeps are looked at, and those that Multus keeps of the networks it calls", async () => {
+  const folders = ["/var/lib/cni/results", "/var/lib/cni/multus/results"];
+  const writes = folders.map((folder, at) => `printf %s '${resultWithoutNamespace(`c${at}`, `10.65.0.${at}`)}' > ${folder}/kept`);
+  const script = ["mount -t tmpfs none /var/lib", `mkdir -p ${folders.join(" ")}`, ...writes, 'exec "$@"'].join(" && ");
+  const command = ["unshare", "--mount", "sh", "-c", script, "sh", netplugctl, "ipam", "adopt", "--node=n1"];
+  const { stdout } = await runProgram(command, { env: { PATH: process.env["PATH"] ?? "", ETCD_ENDPOINTS: world.etcd.endpoint } });
+  expect(stdout).toContain('10.65.0.0 may be in use by container "c0" ');
+  expect(stdout).toContain('10.65.0.1 may be in use by container "c1" ');
+});
+
 describe("a result that libcni keeps", () => {
   let folder: string;
   beforeEach(() => {
@@ -110,7 +129,7 @@ describe("a result that libcni keeps", () => {
   afterEach(() => rmSync(folder, { recursive: true }));
   const adopt = (): ReturnType<typeof world.ctl> =>
     world.ctl(["ipam", "adopt", "--node=n1"], {
-      hostAddresses: (onUnread) => [toHostAddress("c1", "10.65.0.1"), ...readCachedAddresses(linuxFiles, onUnread, folder)],
+      hostAddresses: (onUnread) => [toHostAddress("c1", "10.65.0.1"), ...readCachedAddresses(linuxFiles, onUnread, [folder])],
     });
   const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
 
@@ -131,9 +150,7 @@ describe("a result that libcni keeps", () => {
   });
 
   test("without a namespace, as libcni before 1.2 writes it, is named unless its address is allocated", async () => {
-    const config = Buffer.from(JSON.stringify({ type: "ptp", ipam: { type: "netplug-ipam" } })).toString("base64");
-    const result = { ips: [{ address: "10.65.0.2/26" }] };
-    write("c2", JSON.stringify({ kind: "cniCacheV1", containerId: "c2", ifName: "eth0", networkName: "test-net", config, result }));
+    write("c2", resultWithoutNamespace("c2", "10.65.0.2"));
     const { status, stdout } = await adopt();
     expect([status, stdout.split("\n").slice(-3)]).toEqual([
       1,

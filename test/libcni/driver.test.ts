@@ -118,7 +118,7 @@ const BRIDGE = "npgt-libcni";
 
 describe("what libcni keeps of an ADD", () => {
   const folder = (): string => join(node.folder, "cache", "results");
-  const hostAddresses = (onUnread: (text: string) => void): readonly HostAddress[] => readCachedAddresses(linuxFiles, onUnread, folder());
+  const hostAddresses = (onUnread: (text: string) => void): readonly HostAddress[] => readCachedAddresses(linuxFiles, onUnread, [folder()]);
   const readCache = (): readonly string[] =>
     hostAddresses((text) => expect(text).toBe(""))
       .map(({ attachment, address, where }) => [

@@ -21,8 +21,8 @@ import { NetlinkSocket } from "../../linux/netlink/socket.ts";
 import { inNetns, openNetns } from "../../linux/netns.ts";
 import type { HostAddress } from "./host-addresses.ts";
 
-/** Where containerd and CRI-O have it. */
-const FOLDER = "/var/lib/cni/results";
+/** Where containerd and CRI-O have it, and Multus of the networks that it calls. */
+const FOLDERS = ["/var/lib/cni/results", "/var/lib/cni/multus/results"] as const;
 
 /**
  * Those of namespaces that are gone are left out.
@@ -31,10 +31,14 @@ const FOLDER = "/var/lib/cni/results";
  * @throws {KernelError}
  * @throws {NetplugError} ioFailure
  */
-export function readCachedAddresses(files: Files, onUnread: (text: string) => void, folder = FOLDER): readonly HostAddress[] {
+export function readCachedAddresses(
+  files: Files,
+  onUnread: (text: string) => void,
+  folders: readonly string[] = FOLDERS,
+): readonly HostAddress[] {
   const found: HostAddress[] = [];
-  for (const name of (files.list(folder) ?? []).toSorted()) {
-    const path = `${folder}/${name}`;
+  const paths = folders.flatMap((folder) => (files.list(folder) ?? []).toSorted().map((name) => `${folder}/${name}`));
+  for (const path of paths) {
     try {
       const cached = parseJson(files.readText(path) ?? "null");
       if (isJsonObject(cached) && cached["kind"] === "cniCacheV1") found.push(...addressesOf(cached));
