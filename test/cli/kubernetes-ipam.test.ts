@@ -6,7 +6,7 @@ import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { poolYaml } from "../support/cli/documents.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
-import { giveAddress, type Given, runWithRecord } from "../support/cli/pod-addresses.ts";
+import { giveAddress, type Given, reportStatus, runWithRecord } from "../support/cli/pod-addresses.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { releaseStale } from "../support/ipam/ipam-operations.ts";
 import { NETWORK } from "../support/ipam/ipam.ts";
@@ -52,6 +52,14 @@ describe("ipam check compares blocks with pods:", () => {
 
   test("nor are those of a node that calls itself otherwise than Kubernetes does (needs cluster)", async () => {
     await run("web-0", "n1", await give("web-0", "rack-7", "10.65.0.7"));
+    expect(await problems()).toEqual([]);
+  });
+
+  test("nor are addresses of another network plugin, beside which a pod may have an interface of ours (needs cluster)", async () => {
+    const annotations = { "containerID.net1": "c-web-0", "podIP.net1": "", "podIPs.net1": "" };
+    await createPod(world.api, { name: "web-0", namespace: "prod", spec: { nodeName: "n1" }, annotations });
+    await createPod(world.api, { name: "web-1", namespace: "prod", spec: { nodeName: "n1" } });
+    for (const [pod, ip] of Object.entries({ "web-0": "192.0.2.1", "web-1": "192.0.2.2" })) await reportStatus(world, pod, ip);
     expect(await problems()).toEqual([]);
   });
 

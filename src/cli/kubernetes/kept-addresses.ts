@@ -25,9 +25,7 @@ async function findKeptAddresses(datastore: Datastore): Promise<readonly string[
     const { users, allocations, podCidrs } = await takeInventory(datastore);
     const kept: string[] = [];
     for (const [text, endpoints] of users) {
-      // a pod that another network plugin made has none of our containers
-      const ours = endpoints.filter(({ spec }) => spec.containerID !== undefined);
-      if (allocations.has(text) || ours.every((one) => isManagedElsewhere(one, parseAddress(text), podCidrs))) continue;
+      if (allocations.has(text) || endpoints.every((one) => isManagedElsewhere(one, parseAddress(text), podCidrs))) continue;
       kept.push(text);
     }
     return kept;

@@ -26,10 +26,12 @@ export function podCidrsByNode(nodes: readonly Resource[]): PodCidrs {
 
 /**
  * Whether an endpoint has an address from elsewhere. On etcd its record says so. On Kubernetes, where there is no room for that in a pod,
- * the address is of the node's pod CIDRs, or the pod asked for it without address management.
+ * the address is of the node's pod CIDRs, or the pod asked for it without address management, or no container of ours has had the interface:
+ * another network plugin made it, such as the cluster's own when ours adds a second one.
  */
 export function isManagedElsewhere({ metadata, spec }: WorkloadEndpoint, address: Address, podCidrs: PodCidrs): boolean {
   const { annotations = {} } = metadata;
+  if (spec.containerID === undefined) return true;
   if (annotations[ENDPOINT_IPAM] !== undefined || podCidrs.get(spec.node)?.has(address) === true) return true;
   return readTexts(annotations[`${ANNOTATION_PREFIX}ipAddrsNoIpam`]).some((one) => {
     const wanted = tryParseAddress(one);
