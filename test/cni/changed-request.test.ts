@@ -101,7 +101,6 @@ test("what a later plugin of the chain has changed stays, and is what is told", 
 test.each<[what: string, turnOff: (pod: TestNetns, hostSide: string) => void]>([
   ["lo", (pod) => pod.must(["ip", "link", "set", "lo", "down"])],
   ["IPv4 forwarding", (_pod, hostSide) => nodePlace.must(["sysctl", "-qw", `net.ipv4.conf.${hostSide}.forwarding=0`])],
-  ["IPv6 forwarding", (_pod, hostSide) => nodePlace.must(["sysctl", "-qw", `net.ipv6.conf.${hostSide}.forwarding=0`])],
 ])("%s that was turned off beside a complete interface is on again, and the interface stays", async (_what, turnOff) => {
   using pod = new TestNetns();
   const containerID = newContainerID();

@@ -51,8 +51,7 @@ test.each([
   expect(node.pings(node.host, "fd00:65::7")).toBe(true);
 
   const needed = node.onHost(() => {
-    using host = linuxKernel.openRouteSocket();
-    const settings = neededSettings(host, link);
+    const settings = neededSettings(link);
     linuxKernel.writeSysctls(settings);
     return settings;
   });

@@ -51,7 +51,7 @@ export function keptLinkOf({ ledger, datastore }: Call, sockets: LinkSockets, po
       const neighbours = familiesOf(link).map((family) => setPermanentNeighbour(podSide.index, NEXT_HOPS[family], HOST_MAC));
       ledger.time("kernel", () => {
         execute(sockets.pod, [setLinkUp(LOOPBACK_IFINDEX, "lo"), ...neighbours]);
-        sockets.kernel.writeSysctls(neededSettings(sockets.host, link));
+        sockets.kernel.writeSysctls(neededSettings(link));
       });
     },
   };

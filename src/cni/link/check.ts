@@ -47,7 +47,7 @@ export function checkLink(
     ...inspectLink(sockets, { ...names, podMac, addresses, routes: ownRoutes(previous) }),
     ...(pod === undefined ? [] : changesOf(previous, pod, podMac)),
     ...(findLink(sockets.pod, { name: "lo" })?.isUp === false ? ['interface "lo" in the pod: down'] : []),
-    ...changedSettings(files, neededSettings(sockets.host, { hostName: names.hostName, addresses })),
+    ...changedSettings(files, neededSettings({ hostName: names.hostName, addresses })),
   ];
 }
 
