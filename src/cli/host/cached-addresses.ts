@@ -15,7 +15,7 @@ import { type Address, equalAddresses, toAddressText, tryParseAddress } from "..
 import { isJsonObject, isText, JsonError, type JsonObject, parseJson, tryParseJson } from "../../lib/json.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
-import { listAddresses, toLinkAddress } from "../../linux/netlink/address.ts";
+import { listAddresses, toLinkAddress } from "../../linux/netlink/link-address.ts";
 import { listLinks, toLink } from "../../linux/netlink/link.ts";
 import { NetlinkSocket } from "../../linux/netlink/socket.ts";
 import { inNetns, openNetns } from "../../linux/netns.ts";

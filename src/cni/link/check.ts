@@ -1,12 +1,15 @@
 /** The kernel's part of a CHECK. */
 
 import { type LinkNames, NEXT_HOPS } from "../../endpoint/pod-link.ts";
-import { type Address, toAddressText } from "../../lib/ip/address.ts";
+import { type Address, equalAddresses, toAddressText } from "../../lib/ip/address.ts";
+import { toCidrText, tryParseCidr } from "../../lib/ip/cidr.ts";
 import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../../lib/mac-address.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
+import { listAddresses, toLinkAddress } from "../../linux/netlink/link-address.ts";
 import type { Link } from "../../linux/netlink/link.ts";
+import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { SysctlWrite } from "../../linux/sysctl.ts";
 import type { CniResult } from "../protocol/result.ts";
@@ -45,7 +48,7 @@ export function checkLink(
   const pod = findLink(sockets.pod, { name: names.podName });
   return [
     ...inspectLink(sockets, { ...names, podMac, addresses, routes: ownRoutes(previous) }),
-    ...(pod === undefined ? [] : changesOf(previous, pod, podMac)),
+    ...(pod === undefined ? [] : [...changesOf(previous, pod, podMac), ...changedLengths(sockets.pod, pod, addresses, previous)]),
     ...(findLink(sockets.pod, { name: "lo" })?.isUp === false ? ['interface "lo" in the pod: down'] : []),
     ...changedSettings(files, neededSettings({ hostName: names.hostName, addresses })),
   ];
@@ -73,4 +76,16 @@ function changesOf({ interfaces }: CniResult, pod: Link, podMac: Link["mac"]): r
   const shown = interfaces.find(({ name, sandbox }) => name === pod.name && sandbox !== undefined);
   if (podMac === undefined || tryParseMac(shown?.mac ?? "") !== podMac || pod.mac === podMac) return [];
   return [`interface ${quote(pod.name)} in the pod: got MAC address ${pod.mac ?? "none"}, want ${podMac}`];
+}
+
+/** Where an address is there, but with another prefix length, the pod looks for others on its link, where there is nobody but the host. */
+function changedLengths(socket: RouteSocket, pod: Link, addresses: readonly Address[], { ips }: CniResult): readonly string[] {
+  const actual = socket.dump(listAddresses(pod.index)).map(toLinkAddress);
+  return addresses.flatMap((address) => {
+    const wanted = ips.map((ip) => tryParseCidr(ip.address)).find((one) => one !== undefined && equalAddresses(one.address, address));
+    const found = actual.filter((one) => one?.index === pod.index && equalAddresses(one.address, address));
+    const [other] = found;
+    if (wanted === undefined || other === undefined || found.some((one) => one?.length === wanted.length)) return [];
+    return [`interface ${quote(pod.name)} in the pod: got address "${toCidrText(other)}", want "${toCidrText(wanted)}"`];
+  });
 }

@@ -4,7 +4,7 @@ import { type Address, equalAddresses, toAddressText } from "../../lib/ip/addres
 import { equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
-import { listAddresses, toLinkAddress } from "../../linux/netlink/address.ts";
+import { listAddresses, toLinkAddress } from "../../linux/netlink/link-address.ts";
 import type { Link } from "../../linux/netlink/link.ts";
 import { listNeighbours, toNeighbour } from "../../linux/netlink/neighbour.ts";
 import { getRoute, listRoutes, type Route, RTPROT_NETPLUG, toRoute, toRoutes } from "../../linux/netlink/route.ts";

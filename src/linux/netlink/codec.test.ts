@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { toLinkAddress } from "./address.ts";
+import { toLinkAddress } from "./link-address.ts";
 import {
   beginNested,
   decodeMessages,
