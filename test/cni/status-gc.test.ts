@@ -149,23 +149,20 @@ describe("GC", () => {
     expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
   });
 
-  // A pod's record names no network: there, a pod is in one.
-  onEtcd(() => {
-    test("takes nothing from the same container in another network", async () => {
-      const containerID = node.newContainerID();
-      const gone = new TestNetns();
-      using pod = new TestNetns();
-      await node.add(gone, { containerID });
-      gone.delete();
-      const other = { containerID, netns: pod.path, config: node.config({ name: "other-net" }) };
-      const prevResult = await node.add(pod, other);
-      expect(await node.addressesInUse()).toBe(2);
-      expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) })).status).toBe(0);
-      expect([await node.addressesInUse(), (await node.endpoints()).length]).toEqual([1, 1]);
-      expect((await node.call("CHECK", { ...other, config: { ...other.config, prevResult } })).status).toBe(0);
-      await node.del(other);
-      expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
-    });
+  test("takes nothing from the same container in another network", async () => {
+    const containerID = node.newContainerID();
+    const gone = new TestNetns();
+    using pod = new TestNetns();
+    await node.add(gone, { containerID });
+    gone.delete();
+    const other = { containerID, netns: pod.path, config: node.config({ name: "other-net" }) };
+    const prevResult = await node.add(pod, other);
+    expect(await node.addressesInUse()).toBe(2);
+    expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) })).status).toBe(0);
+    expect([await node.addressesInUse(), (await node.endpoints()).length]).toEqual([1, 1]);
+    expect((await node.call("CHECK", { ...other, config: { ...other.config, prevResult } })).status).toBe(0);
+    await node.del(other);
+    expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
   });
 
   test("that may not take an interface away keeps its address, which another pod would get", async () => {

@@ -5,6 +5,7 @@ import type { DelRequest } from "../../endpoint/plan-del.ts";
 import { toRecordQuery } from "../../endpoint/record.ts";
 import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import type { Call } from "../call.ts";
+import { listLinksOfOthers } from "../link/leftover-links.ts";
 import { withdraw } from "./withdraw.ts";
 
 /** Attachments that one commit withdraws: with two blocks and a record each they stay within what etcd takes at once. */
@@ -46,12 +47,13 @@ export async function withdrawBatch(
   isStale: IsStale = () => true,
 ): Promise<ReadonlySet<string>> {
   const { config, node, log } = call;
+  const isOwnRecord = ownRecordsOf(call);
   const keys = new Set(attachments.map(attachmentKeyOf));
   const isTarget = (attachment: Attachment): boolean => keys.has(attachmentKeyOf(attachment)) && isStale(attachment);
   const request: DelRequest = {
     node,
     isTargetOwner: (owner) => owner.node === node && owner.network === config.name && isTarget(owner),
-    isTargetRecord: (record) => isOwn(call, record) && isTarget(attachmentOf(record)),
+    isTargetRecord: (record) => isOwnRecord(record) && isTarget(attachmentOf(record)),
     records,
   };
   const found = new Set<string>();
@@ -66,9 +68,17 @@ export async function withdrawBatch(
   return found;
 }
 
-/** Whether a record is of this node and network. A record that is a view of a pod names no network, and passes. */
-export function isOwn({ node, config }: Call, { spec }: WorkloadEndpoint): boolean {
-  return spec.node === node && (spec.network ?? config.name) === config.name;
+/**
+ * Tells which records are of this node and network. One that is a view of a pod names no network: it is another's if that has an interface of
+ * the same container and name, as for a DEL.
+ */
+export function ownRecordsOf({ node, config, datastore, host, plugin }: Call): (record: WorkloadEndpoint) => boolean {
+  const asksKernel = datastore.traits.recordsArePods && plugin === "netplug";
+  const others = new Set(asksKernel ? listLinksOfOthers(host.kernel, config.name).map(attachmentKeyOf) : []);
+  return (record) => {
+    const { node: ofNode, network = config.name } = record.spec;
+    return ofNode === node && network === config.name && !others.has(attachmentKeyOf(attachmentOf(record)));
+  };
 }
 
 /** Whose record it is. */
