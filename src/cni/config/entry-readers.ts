@@ -16,7 +16,7 @@ import { checkSpelling } from "./spelling.ts";
 /** What an entry of each kind must be. Ends the sentence "want …". */
 export const ENTRY_WANTED = {
   pool: "a pool's name or CIDR",
-  url: "an absolute http:// or https:// URL",
+  url: "an absolute http:// or https:// URL, IPv6 in brackets",
   address: "an address",
   route: "an object with dst",
   label: 'an object with the texts "key" and "value"',

@@ -221,8 +221,8 @@ describe("code 7, naming key, found and wanted", () => {
     [{ readiness_gates: ["file:///etc/passwd"] }, 'read "readiness_gates[0]": got "file:///etc/passwd"'],
     [{ kubernetes: { kubeconfig: {} } }, 'read "kubernetes.kubeconfig": got an object, want an absolute path'],
     [
-      { kubernetes: { k8s_api_root: "10.0.0.1" } },
-      'read "kubernetes.k8s_api_root": got "10.0.0.1", want an absolute http:// or https:// URL',
+      { kubernetes: { k8s_api_root: "https://fd00::1:6443" } },
+      'read "kubernetes.k8s_api_root": got "https://fd00::1:6443", want an absolute http:// or https:// URL, IPv6 in brackets',
     ],
     [{ policy: { type: "calico" } }, 'read "policy.type": got "calico", want "k8s"'],
     [{ policy: "k8s" }, 'read "policy": got "k8s", want an object'],

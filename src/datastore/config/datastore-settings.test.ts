@@ -113,7 +113,7 @@ describe("parseEndpoints()", () => {
     "http://a\nb:1x",
   ])("refuses %p, and shows it", (text) => {
     expect(() => parseEndpoints(text)).toThrow(
-      `parse etcd endpoint ${JSON.stringify(text)}: want http://host:port or https://host:port, joined by commas`,
+      `parse etcd endpoint ${JSON.stringify(text)}: want http://host:port or https://host:port, IPv6 in brackets, joined by commas`,
     );
   });
 

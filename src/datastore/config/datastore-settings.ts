@@ -152,7 +152,8 @@ function parseEndpoint(text: string, where: string): string {
   }
   const url = isEtcdEndpoint(text) ? URL.parse(text) : null;
   if (url === null) {
-    throw new NetplugError("invalidConfig", `parse ${where} ${quote(text)}: want http://host:port or https://host:port, joined by commas`);
+    const wanted = "http://host:port or https://host:port, IPv6 in brackets, joined by commas";
+    throw new NetplugError("invalidConfig", `parse ${where} ${quote(text)}: want ${wanted}`);
   }
   return `${url.protocol}//${url.hostname}:${portOf(text, url)}`;
 }
