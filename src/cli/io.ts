@@ -77,6 +77,6 @@ export function say(cli: Cli, line: string): void {
 }
 
 /** Tells a person something that is not the result. */
-export function note(cli: Cli, line: string): void {
-  cli.io.stderr.write(`${toVisibleLines(line)}\n`);
+export function note({ io }: Pick<Cli, "io">, line: string): void {
+  io.stderr.write(`${toVisibleLines(line)}\n`);
 }

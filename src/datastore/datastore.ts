@@ -21,6 +21,10 @@ export interface Stored<T> {
    * merely gives no address, but an unreadable reservation may forbid one.
    */
   readonly isUnreadable?: boolean;
+  /** Of an object of an API server: the finalizers, which keep it for a while after its deletion. @default none */
+  readonly finalizers?: readonly string[];
+  /** Of such an object: whether it is being deleted, which nothing takes back. @default false */
+  readonly isEnding?: boolean;
 }
 
 /** Names a resource. */

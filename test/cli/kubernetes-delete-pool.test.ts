@@ -86,6 +86,15 @@ test.each([
   for (let times = 0; times < 2; times++) expect(await world.done(["delete", object])).toBe(`${object} is being deleted: ${why}\n`);
   const [kind = "", name = ""] = object.split("/");
   expect((await world.read<KubeObject>(kind, name)).metadata.deletionTimestamp).toBeDefined();
+  const stored = await world.done(["get", kind, name, "-o", "yaml"]);
+  const warning = `warning: ${object} is being deleted, and what is written to it goes with it: create it when it is gone\n`;
+  for (const [outcome, text] of [
+    ["unchanged", stored],
+    ["configured", stored.replace("metadata:", "metadata:\n  labels: {a: b}")],
+  ] as const) {
+    const applied = await world.ctl(["apply", "-f", "-"], { stdin: text.replace(/^ *resourceVersion:.*\n/m, "") });
+    expect([applied.stdout, applied.stderr]).toEqual([`${object} ${outcome}\n`, warning]);
+  }
   await setFinalizers(object, []);
   expect((await world.ctl(["delete", object])).status).toBe(1);
 });

@@ -8,7 +8,7 @@ import { toTimeText } from "../../lib/time-text.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
-import { type Cli, note, type OpenKube, say } from "../io.ts";
+import { type Cli, note, say } from "../io.ts";
 import { count } from "../output/count.ts";
 import { clearEndpoint } from "../resources/clear-endpoint.ts";
 import { describeDeletion } from "./describe-deletion.ts";
@@ -30,11 +30,11 @@ export interface DeleteFlags {
 /** Deletes each object that is named; one that cannot be deleted does not stop the others. */
 export async function remove(cli: Cli, flags: DeleteFlags, ...words: string[]): Promise<number> {
   const refs = await refsOf(cli, flags, words);
-  return withDatastore(cli, async (datastore, openKube) => {
+  return withDatastore(cli, async (datastore) => {
     let failures = 0;
     for (const ref of refs) {
       try {
-        say(cli, `${toPathName(ref)} ${await deleteOne({ datastore, io: cli.io }, ref, openKube)}`);
+        say(cli, `${toPathName(ref)} ${await deleteOne({ datastore, io: cli.io }, ref)}`);
       } catch (thrown) {
         if (thrown instanceof NotFound && flags.ignoreNotFound === true) continue;
         if (refs.length === 1) throw thrown;
@@ -59,11 +59,14 @@ async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): P
   return named.flatMap(({ info, names }) => names.map((name) => toRef(info, name, flags.namespace, fallback)));
 }
 
-async function deleteOne(target: Target, ref: ResourceRef, openKube: OpenKube | undefined): Promise<string> {
+async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {
   if (ref.kind === KINDS.WorkloadEndpoint.kind && target.datastore.traits.recordsArePods) return await clearEndpoint(target, ref);
-  const rest =
-    ref.kind === KINDS.IPPool.kind ? toBlocksText(await deletePool(target, ref.name)) : toFoundText(await deleteResource(target, ref));
-  return `${await describeDeletion(ref, openKube)}${rest}`;
+  if (ref.kind === KINDS.IPPool.kind) {
+    const deletion = await deletePool(target, ref.name);
+    return `${describeDeletion(deletion)}${toBlocksText(deletion)}`;
+  }
+  const found = await deleteResource(target, ref);
+  return `${describeDeletion(found.stored)}${toFoundText(found)}`;
 }
 
 function toFoundText({ text }: { readonly text?: string }): string {

@@ -17,8 +17,8 @@ import { readForDeletion } from "./unreadable.ts";
 import type { Target } from "./write.ts";
 import { guardsFor } from "./write-guards.ts";
 
-/** What became of the pool's blocks. */
-export interface PoolDeletion {
+/** What became of the pool, which its finalizers may keep, and of its blocks. */
+export interface PoolDeletion extends Pick<Stored<Resource>, "finalizers"> {
   readonly releasedBlocks: number;
   /** Blocks that this or somebody else deletes, and which another program's finalizer keeps for a while; only on Kubernetes. */
   readonly endingBlocks: number;
@@ -58,6 +58,7 @@ export async function deletePool(target: Target, name: string): Promise<PoolDele
       ...kept,
       releasedBlocks: released.difference(ending).size,
       endingBlocks: ending.size,
+      ...(pool.finalizers !== undefined && { finalizers: pool.finalizers }),
       ...(text !== undefined && { text }),
     };
   });

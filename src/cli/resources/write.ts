@@ -12,10 +12,10 @@ import { refOf } from "../../datastore/resource-ref.ts";
 import { quote } from "../../lib/quote.ts";
 import { toTimeText } from "../../lib/time-text.ts";
 import { CommandFailed } from "../failure.ts";
-import type { CliIo } from "../io.ts";
+import { type CliIo, note } from "../io.ts";
 import { withRetries } from "./compare-and-swap.ts";
 import { KnownPools } from "./known-pools.ts";
-import { NotFound, toTitle } from "./object-name.ts";
+import { NotFound, toPathName, toTitle } from "./object-name.ts";
 import { checkNewPool } from "./pool-rules.ts";
 import { putImmutableFirst, requireUnchanged } from "./immutable-fields.ts";
 import { type StoredForDeletion, readForDeletion } from "./unreadable.ts";
@@ -82,21 +82,26 @@ export async function updateResource(
   change: (current: Resource) => AnyResource,
 ): Promise<{ readonly outcome: WriteOutcome; readonly resource: Resource }> {
   const { datastore } = target;
-  return withRetries(`change ${toTitle(ref)}`, async () => {
+  const { isEnding, ...done } = await withRetries(`change ${toTitle(ref)}`, async () => {
     const [information, stored] = await datastore.read([CLUSTER_INFORMATION, { type: "get", ref }]);
     if (stored === undefined) throw toNotFound(ref, datastore);
+    const { isEnding = false } = stored;
     const guards = guardsFor(ref.kind, information);
     const wanted = changed(stored.value, change);
     requireSameVersion(ref, stored, wanted);
     requireUnchanged(stored.value, wanted);
     const next = keepIdentity(stored.value, wanted);
     const before = { ...stored.value, metadata: withoutShown(stored.value.metadata) };
-    if (Bun.deepEquals(withoutVersion(before), withoutVersion(next))) return { outcome: "unchanged", resource: stored.value } as const;
+    if (Bun.deepEquals(withoutVersion(before), withoutVersion(next)))
+      return { outcome: "unchanged", resource: stored.value, isEnding } as const;
     requireOwnFields(datastore.type, ref, before, next);
     requireSmall(next);
     const result = await datastore.commit([{ op: "update", resource: next, revision: stored.revision }, ...guards]);
-    return result.committed ? ({ outcome: "configured", resource: next } as const) : undefined;
+    return result.committed ? ({ outcome: "configured", resource: next, isEnding } as const) : undefined;
   });
+  if (isEnding)
+    note(target, `warning: ${toPathName(ref)} is being deleted, and what is written to it goes with it: create it when it is gone`);
+  return done;
 }
 
 /** Creates the object or makes the existing one like it. */

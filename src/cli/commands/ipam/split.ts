@@ -25,7 +25,7 @@ export interface SplitFlags {
 /** Blocks and workloads stay as they are; the datastore must be locked. */
 export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Promise<number> {
   if ((flags.name === undefined) === (flags.cidr === undefined)) throw new UsageError("choose pool: want one of --name, --cidr");
-  return await withDatastore(cli, async (datastore, openKube) => {
+  return await withDatastore(cli, async (datastore) => {
     const made = await withRetries("split pool", async () => {
       const [pools, information] = await datastore.read([IP_POOLS, CLUSTER_INFORMATION]);
       const wanted = flags.cidr === undefined ? undefined : toPrefixText(flags.cidr);
@@ -41,10 +41,10 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
       if (taken !== undefined)
         throw new CommandFailed(`split pool ${quote(pool.value.metadata.name)}: ippool ${quote(taken.metadata.name)} exists`);
       const { committed } = await datastore.commit(plan.writes.map((write) => withIdentity(cli, write)));
-      return committed ? { name: pool.value.metadata.name, parts: plan.parts } : undefined;
+      return committed ? { pool, name: pool.value.metadata.name, parts: plan.parts } : undefined;
     });
     for (const { metadata, spec } of made.parts) say(cli, `ippool/${metadata.name} created (${spec.cidr})`);
-    const end = await describeDeletion({ kind: "IPPool", name: made.name }, openKube);
+    const end = describeDeletion(made.pool);
     say(
       cli,
       `ippool/${made.name} ${end}${end === DELETED ? "" : "; as long as it is there, the new ones, which it overlaps, give no addresses"}`,

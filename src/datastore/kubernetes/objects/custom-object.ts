@@ -6,9 +6,10 @@ import type { JsonPatchOperation } from "../../../kube/patch.ts";
 import type { Revision, Stored } from "../../datastore.ts";
 import type { CustomObject } from "./resource-types.ts";
 
-/** An object as the rest of the program sees it. What only an API server keeps is left out. */
+/** An object as the rest of the program sees it. What only an API server keeps is left out of the resource. */
 export function toStoredResource(kind: Kind, object: CustomObject): Stored<Resource> {
   const revision = revisionOf(object);
+  const { finalizers = [], deletionTimestamp } = object.metadata;
   return {
     value: {
       apiVersion: API_VERSION,
@@ -17,6 +18,8 @@ export function toStoredResource(kind: Kind, object: CustomObject): Stored<Resou
       spec: object.spec ?? {},
     },
     revision,
+    ...(finalizers.length > 0 && { finalizers }),
+    ...(deletionTimestamp !== undefined && { isEnding: true }),
   };
 }
 
