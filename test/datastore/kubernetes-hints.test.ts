@@ -2,11 +2,12 @@ import { afterAll, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { BlockHints } from "../../src/datastore/kubernetes/state/block-hints.ts";
+import { BlockHints, type HintPorts } from "../../src/datastore/kubernetes/state/block-hints.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { readLines } from "../../src/lib/lines.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
+import { takeLock as takeFileLock } from "../../src/linux/flock.ts";
 import type { STAGES } from "./hint-process.ts";
 
 /*
@@ -65,7 +66,8 @@ async function run(action: "add" | "replace", cidr: string): Promise<string | un
 
 /** What every other process believes; undefined: it asks for a list. */
 function trusted(): readonly string[] | undefined {
-  const hints = new BlockHints({ file: join(folder, "blocks.json"), node: "n1" }, { clock: systemClock, files: linuxFiles });
+  const takeLock: HintPorts["takeLock"] = (path, waitMs) => takeFileLock(path, { waitMs, clock: systemClock });
+  const hints = new BlockHints({ file: join(folder, "blocks.json"), node: "n1" }, { clock: systemClock, files: linuxFiles, takeLock });
   return hints.read().trusted?.blocks.map(toPrefixText).toSorted();
 }
 

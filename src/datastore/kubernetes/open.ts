@@ -2,12 +2,15 @@
 
 import { KubeClient } from "../../kube/client.ts";
 import type { KubePorts } from "../../kube/requests/requester.ts";
+import { NetplugError } from "../../lib/errors.ts";
 import type { KubernetesConfig } from "../config/datastore-config.ts";
 import { KubernetesDatastore } from "./kubernetes-datastore.ts";
 import { BlockHints, type HintPorts } from "./state/block-hints.ts";
 
 /** What the driver needs of the outside world. */
-export interface KubernetesPorts extends KubePorts, Pick<HintPorts, "takeLock"> {
+export interface KubernetesPorts extends KubePorts {
+  /** Of those whose config asks for a hint of the node's blocks, which only the plugin's does. */
+  readonly takeLock?: HintPorts["takeLock"] | undefined;
   /** One that exists already, with its connections. @default one of its own */
   readonly kubeClient?: KubeClient | undefined;
 }
@@ -18,12 +21,13 @@ const DEFAULT_ROLE = "netplug-cni";
 /** Nothing is connected yet: the first request does that. */
 export function openKubernetes(config: KubernetesConfig, ports: KubernetesPorts): KubernetesDatastore {
   const { hints, role = DEFAULT_ROLE, qps, burst, usesProxyVariables, ...settings } = config;
-  const { clock, random } = ports;
+  const { clock, random, files, takeLock } = ports;
+  if (hints !== undefined && takeLock === undefined) throw new NetplugError("internal", "open datastore: there is no lock for the hint");
   const client = ports.kubeClient ?? new KubeClient(settings, ports, { role, qps, burst, usesProxyVariables, protocol: "http2" });
   return new KubernetesDatastore({
     client,
     clock,
     random,
-    hints: hints === undefined ? undefined : new BlockHints(hints, ports),
+    hints: hints && takeLock && new BlockHints(hints, { clock, files, takeLock }),
   });
 }

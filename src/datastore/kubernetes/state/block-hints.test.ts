@@ -11,6 +11,9 @@ const A = parsePrefix("10.65.0.0/26");
 const B = parsePrefix("10.65.0.64/26");
 const HOUR_MS = 3_600_000;
 
+/** Of nobody else. */
+const takeLock: HintPorts["takeLock"] = async () => ({ [Symbol.dispose]: () => undefined });
+
 interface World {
   readonly hints: BlockHints;
   readonly clock: FakeClock;
@@ -20,7 +23,7 @@ interface World {
 function createWorld(ports: Partial<HintPorts> = {}, files: Partial<Files> = {}): World {
   const clock = fakeClock();
   const contents: Record<string, string | null> = {};
-  const all = { clock, files: { ...memoryFiles(contents), ...files }, ...ports };
+  const all = { clock, files: { ...memoryFiles(contents), ...files }, takeLock, ...ports };
   return { hints: new BlockHints({ file: FILE, node: "n1" }, all), clock, contents };
 }
 
@@ -63,7 +66,7 @@ describe("nothing is known", () => {
   });
 
   test("where something was named and never listed, also within an hour of 1970: a clock that was not set yet", async () => {
-    const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: fakeClock(0), files: memoryFiles({}) });
+    const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: fakeClock(0), files: memoryFiles({}), takeLock });
     await hints.add("u1", [B]);
     expect(hints.read().trusted).toBeUndefined();
   });
@@ -72,7 +75,7 @@ describe("nothing is known", () => {
     const world = createWorld();
     await world.hints.replace(world.hints.read(), "u1", [A]);
     const earlier = { ...world.clock, now: () => world.clock.now() - HOUR_MS };
-    const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: earlier, files: memoryFiles(world.contents) });
+    const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: earlier, files: memoryFiles(world.contents), takeLock });
     expect(hints.read().trusted).toBeUndefined();
   });
 
@@ -152,7 +155,7 @@ describe("a claim whose name cannot be written", () => {
     const contents: Record<string, string | null> = {};
     const memory = memoryFiles(contents);
     const writeAtomically: Files["writeAtomically"] = (...args) => (isFull ? full() : memory.writeAtomically(...args));
-    const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: fakeClock(), files: { ...memory, writeAtomically } });
+    const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: fakeClock(), files: { ...memory, writeAtomically }, takeLock });
     await hints.replace(hints.read(), "u1", []);
     const found = hints.read();
     await hints.add("u1", [A]);
@@ -172,7 +175,7 @@ describe("a list that was asked for before a claim", () => {
       const found = world.hints.read();
       await world.hints.add("u1", [B]);
       const clock = { ...world.clock, now: () => world.clock.now() + ms };
-      const lister = new BlockHints({ file: FILE, node: "n1" }, { clock, files: memoryFiles(world.contents) });
+      const lister = new BlockHints({ file: FILE, node: "n1" }, { clock, files: memoryFiles(world.contents), takeLock });
       await lister.replace(found, "u1", [A]);
       expect(blocksIn(world)).toEqual(["10.65.0.0/26", "10.65.0.64/26"]);
     }
@@ -211,7 +214,7 @@ describe("a claim that was carried out", () => {
     let writes = 0;
     const memory = memoryFiles({});
     const writeAtomically: Files["writeAtomically"] = (...args) => (writes++, memory.writeAtomically(...args));
-    const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: fakeClock(), files: { ...memory, writeAtomically } });
+    const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: fakeClock(), files: { ...memory, writeAtomically }, takeLock });
     const claim = await hints.add("u1", [A, B]);
     expect(await hints.confirm(claim)).toBeUndefined();
     expect(writes).toBe(1);
@@ -251,7 +254,7 @@ describe("a claim that was carried out", () => {
     const world = createWorld();
     const claim = await world.hints.add("u1", [A]);
     const clock = { ...world.clock, now: () => world.clock.now() + tookMs };
-    const hints = new BlockHints({ file: FILE, node: "n1" }, { clock, files: memoryFiles(world.contents) });
+    const hints = new BlockHints({ file: FILE, node: "n1" }, { clock, files: memoryFiles(world.contents), takeLock });
     const found = hints.read();
     expect(await hints.confirm(claim)).toBeUndefined();
     await world.clock.advance(HOUR_MS);
@@ -305,7 +308,7 @@ test("a trial leaves what the file holds, also where it cannot be read at the mo
     if (!isReadable) throw new NetplugError("ioFailure", `read "${path}": ENFILE`);
     return memoryFiles(contents).readText(path);
   };
-  const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: fakeClock(), files: { ...memoryFiles(contents), readText } });
+  const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: fakeClock(), files: { ...memoryFiles(contents), readText }, takeLock });
   expect([await hints.tryWrite(), contents[FILE]]).toEqual([undefined, "{}"]);
   await hints.replace(hints.read(), "u1", [A]);
   const before = contents[FILE];

@@ -28,8 +28,8 @@ import { type Hint, parseHint, toHintText, toTrusted, type TrustedBlocks } from 
 export interface HintPorts {
   readonly clock: Clock;
   readonly files: Files;
-  /** Waits at most `waitMs` for a lock between processes; undefined when it did not get it. Absent: nobody else writes the file. */
-  readonly takeLock?: ((path: string, waitMs: number) => Promise<Disposable | undefined>) | undefined;
+  /** Waits at most `waitMs` for a lock between processes; undefined when it did not get it. */
+  readonly takeLock: (path: string, waitMs: number) => Promise<Disposable | undefined>;
 }
 
 /** The hint as a read finds it, before it asks for anything. */
@@ -180,8 +180,7 @@ export class BlockHints {
 
   /** @returns undefined when others had it all the time */
   async #lock(waitMs: number): Promise<Disposable | undefined> {
-    const { takeLock } = this.#ports;
-    return takeLock === undefined ? { [Symbol.dispose]: () => undefined } : await takeLock(this.#lockFile, waitMs);
+    return await this.#ports.takeLock(this.#lockFile, waitMs);
   }
 
   /** @param cluster the only one that counts; absent: any */
