@@ -16,7 +16,7 @@ const CONTAINERD = "test/cluster/containerd";
 
 /** What `startApiServer()` needs. */
 export const API_SERVER_PROGRAMS = ["kube-apiserver", "kubectl"] as const;
-const CONTROL_AND_NODES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"] as const;
+const CONTROL_AND_NODES = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"] as const;
 const KUBERNETES_PROGRAMS = [...CONTROL_AND_NODES, "kubectl"] as const;
 /** The CNI project's plugins, of a version that knows CNI 1.1. */
 export const CNI_PLUGIN_PROGRAMS = ["ptp", "bridge", "loopback", "host-local", "portmap"] as const;

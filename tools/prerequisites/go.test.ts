@@ -56,7 +56,7 @@ test("the wanted Go is that of the module, and not older than the tool lines nee
 test("a module named in the environment gives all of Kubernetes but kubectl, and nothing else", () => {
   const env = { [KUBERNETES_MODULE]: OLDEST_KUBERNETES_MODULE };
   const others = CLUSTER_PROGRAMS.filter((name) => clusterProgramPath(name, env) !== clusterProgramPath(name, {}));
-  expect(others.toSorted()).toEqual(["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"]);
+  expect(others.toSorted()).toEqual(["kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubelet"]);
   expect(kubernetesVersion(OLDEST_KUBERNETES_MODULE)).not.toBe(kubernetesVersion());
   expect(() => clusterProgramPath("kubelet", { [KUBERNETES_MODULE]: "nowhere" })).toThrow(/^nowhere\/go\.mod: is missing, or/);
 });
