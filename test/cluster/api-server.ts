@@ -41,8 +41,10 @@ export interface ApiServerPlace {
   readonly listen: string;
   /** What this process reaches them by. */
   readonly host: string;
-  /** What nodes and pods reach them by; Services have addresses of the same family. */
+  /** What nodes and pods reach them by. */
   readonly advertise: string;
+  /** Of Services; the first, that of `advertise`, is what a Service has that asks for none. */
+  readonly serviceFamilies: readonly [4 | 6, ...(4 | 6)[]];
   readonly ports: { readonly server: number; readonly etcd: number; readonly etcdPeer: number };
 }
 
@@ -103,7 +105,8 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   try {
     const [etcd = 0, etcdPeer = 0, server = 0] = freePorts(3);
     const loopback = "127.0.0.1";
-    const place = { listen: loopback, host: loopback, advertise: loopback, ports: { etcd, etcdPeer, server } };
+    const ports = { etcd, etcdPeer, server };
+    const place: ApiServerPlace = { listen: loopback, host: loopback, advertise: loopback, serviceFamilies: [4], ports };
     return await startApiServerAt(place, cleaner, options);
   } catch (thrown) {
     await cleaner.clean();
@@ -208,9 +211,8 @@ interface ServerPlan {
 }
 
 function createServer({ folder, cleaner, authority, place, options }: ServerPlan): Daemon {
-  const { enter, listen, host, advertise, ports } = place;
-  const services = SERVICES[advertise.includes(":") ? 6 : 4];
-  const addresses = [...new Set([host, advertise, "127.0.0.1", services.first])].map((address) => `IP:${address}`);
+  const { enter, listen, host, advertise, serviceFamilies, ports } = place;
+  const addresses = [...new Set([host, advertise, "127.0.0.1", SERVICES[serviceFamilies[0]].first])].map((address) => `IP:${address}`);
   const certificate = authority.issueServer("kube-apiserver", [...addresses, "DNS:localhost", "DNS:kubernetes"].join(","));
   const serviceAccountKey = createServiceAccountKey(folder);
   mkdirSync(join(folder, "certs"));
@@ -233,7 +235,7 @@ function createServer({ folder, cleaner, authority, place, options }: ServerPlan
       `--service-account-key-file=${serviceAccountKey}`,
       `--service-account-signing-key-file=${serviceAccountKey}`,
       "--service-account-issuer=https://kubernetes.default.svc",
-      `--service-cluster-ip-range=${services.range}`,
+      `--service-cluster-ip-range=${serviceFamilies.map((family) => SERVICES[family].range).join(",")}`,
       "--authorization-mode=Node,RBAC",
       "--enable-admission-plugins=NodeRestriction",
       ...(options.withServiceAccounts === true ? [] : ["--disable-admission-plugins=ServiceAccount"]),

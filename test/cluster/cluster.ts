@@ -3,9 +3,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { areClusterProgramsBuilt, CLUSTER_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
+import type { Json } from "../support/programs/cni-call.ts";
 import { makeImage } from "../support/programs/image.ts";
 import { inUrl, startApiServerAt } from "./api-server.ts";
-import type { ApiServer, ApiServerOptions } from "./api-server.ts";
+import type { ApiServer, ApiServerOptions, ApiServerPlace } from "./api-server.ts";
 import { Cleaner } from "./cleaner.ts";
 import { Daemon } from "./daemon.ts";
 import { ClusterNode } from "./node.ts";
@@ -21,6 +22,8 @@ export interface ClusterOptions extends Pick<ApiServerOptions, "users" | "args" 
   readonly isNetworkLate?: boolean;
   /** Whether nodes, Services and the API server as they reach it have IPv6 addresses only. @default false */
   readonly isIPv6Only?: boolean;
+  /** What kube-proxy is told of the network; it runs on each node then, and Services work. @default none runs, which saves time and memory */
+  readonly kubeProxy?: Json;
 }
 
 /** What a node's network may have to know. */
@@ -72,7 +75,14 @@ async function start(options: ClusterOptions, cleaner: Cleaner): Promise<Cluster
   const underlay = await Underlay.make(cleaner, isIPv6Only);
   const ports = { server: 6443, etcd: 2379, etcdPeer: 2380 };
   const listen = isIPv6Only ? "::" : "0.0.0.0";
-  const place = { enter: underlay.enter, listen, host: underlay.host, advertise: underlay.controlPlane, ports };
+  const place: ApiServerPlace = {
+    enter: underlay.enter,
+    listen,
+    host: underlay.host,
+    advertise: underlay.controlPlane,
+    serviceFamilies: isIPv6Only ? [6] : [4, 6],
+    ports,
+  };
   const api = await startApiServerAt(place, cleaner, { ...options, withServiceAccounts: true });
 
   const nodes: ClusterNode[] = [];
@@ -92,7 +102,8 @@ async function start(options: ClusterOptions, cleaner: Cleaner): Promise<Cluster
   const controllerManager = createControllerManager(api, underlay);
   const scheduler = createScheduler(api, underlay);
   const daemons = [controllerManager, scheduler];
-  await Promise.all([...daemons.map((daemon) => daemon.start()), ...nodes.map((node) => startNode(node, image, options, facts))]);
+  const plan: NodePlan = { image, options, facts, startKubeProxy: kubeProxyStarter(options, facts) };
+  await Promise.all([...daemons.map((daemon) => daemon.start()), ...nodes.map((node) => startNode(node, plan))]);
   const wanted = options.isNetworkLate === true ? "false" : "true";
   await api.kubectl(["wait", `--for=condition=Ready=${wanted}`, "node", "--all", "--timeout=180s"]);
 
@@ -130,7 +141,14 @@ async function untilReady(api: ApiServer, pods: readonly string[], namespace: st
 /** As process 1 it would ignore TERM otherwise, and every pod would take its whole grace period to end. */
 const WAIT_UNTIL_TERM = ["/bin/sh", "-c", "trap exit TERM; sleep 2147483 & wait"];
 
-async function startNode(node: ClusterNode, image: string, options: ClusterOptions, facts: ClusterFacts): Promise<void> {
+interface NodePlan {
+  readonly image: string;
+  readonly options: ClusterOptions;
+  readonly facts: ClusterFacts;
+  readonly startKubeProxy: (node: ClusterNode) => Promise<void>;
+}
+
+async function startNode(node: ClusterNode, { image, options, facts, startKubeProxy }: NodePlan): Promise<void> {
   const podCidrs = facts.podCidrsOf(node).slice(options.isIPv6Only === true ? 1 : 0);
   const object = {
     apiVersion: "v1",
@@ -140,8 +158,15 @@ async function startNode(node: ClusterNode, image: string, options: ClusterOptio
   };
   await Promise.all([node.startContainerd(image), facts.api.kubectl(["create", "-f", "-"], JSON.stringify(object))]);
   await options.network(node, facts);
-  const identity = facts.api.issue(`system:node:${node.name}`, ["system:nodes"], facts.url);
-  await node.startKubelet(identity.kubeconfigFile);
+  const kubelet = facts.api.issue(`system:node:${node.name}`, ["system:nodes"], facts.url);
+  await Promise.all([node.startKubelet(kubelet.kubeconfigFile), startKubeProxy(node)]);
+}
+
+/** What starts kube-proxy on a node, or does nothing. All nodes' have one user, as in most clusters. */
+function kubeProxyStarter({ kubeProxy }: ClusterOptions, { api, url }: ClusterFacts): (node: ClusterNode) => Promise<void> {
+  if (kubeProxy === undefined) return async () => {};
+  const { kubeconfigFile } = api.issue("system:kube-proxy", [], url);
+  return (node) => node.startKubeProxy(kubeconfigFile, kubeProxy);
 }
 
 function podCidrsAt(index: number): readonly [string, string] {

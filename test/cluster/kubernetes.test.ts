@@ -11,11 +11,12 @@ import { netplugOnKubernetes } from "./networks.ts";
 import { STATIC_PODS } from "./node-config.ts";
 import { onCluster } from "./on-cluster.ts";
 import { pingFrom, runPods } from "./pods.ts";
+import { createService, SERVE, shownKubeProxyConfig, untilAnswered } from "./services.ts";
 
 const POOLS = ["10.65.0.0/16", "fd65::/112"];
 
 let driver: string | undefined;
-const [test, cluster] = onCluster({ network: netplugOnKubernetes({ pools: POOLS }) }, async () => {
+const [test, cluster] = onCluster({ network: netplugOnKubernetes({ pools: POOLS }), kubeProxy: shownKubeProxyConfig() }, async () => {
   driver = await ensureGoProgram(LIBCNI_DRIVER);
 });
 const node = cluster.nodes[0];
@@ -58,15 +59,20 @@ describe("annotations", () => {
     await untilAddressesAgree(cluster, 0);
   });
 
-  test("a pod that asks for both families has both, and reaches both of another", async () => {
+  test("a pod that asks for both families has both, and reaches both of another, by a Service, too", async () => {
     const both = annotations({ ipFamilies: ["IPv4", "IPv6"] });
     const [a, b] = await runPods(cluster, [
       { name: "a", annotations: both },
-      { name: "b", annotations: both },
+      { name: "b", annotations: both, labels: { app: "b" } },
     ]);
-    expect(b?.addresses).toEqual([expect.stringMatching(/^10\.65\./), expect.stringMatching(/^fd65::/)]);
-    expect(await untilAddressesAgree(cluster)).toEqual([...(a?.addresses ?? []), ...(b?.addresses ?? [])].sort());
-    await pingFrom(cluster, "a", b?.addresses ?? []);
+    if (a === undefined || b === undefined) throw new Error("want two pods");
+    expect(b.addresses).toEqual([expect.stringMatching(/^10\.65\./), expect.stringMatching(/^fd65::/)]);
+    expect(await untilAddressesAgree(cluster)).toEqual([...a.addresses, ...b.addresses].sort());
+    await pingFrom(cluster, "a", b.addresses);
+    await cluster.kubectl(["exec", "b", "--", ...SERVE]);
+    const { clusterIPs } = await createService(cluster, "b", { selector: { app: "b" }, ipFamilyPolicy: "RequireDualStack" });
+    expect(clusterIPs).toEqual([expect.stringMatching(/^10\.96\./), expect.stringMatching(/^fd96::/)]);
+    for (const address of clusterIPs) await untilAnswered(cluster, a, [address, 80], [b]);
     await removePods("default", "a", "b");
     await untilAddressesAgree(cluster, 0);
   });

@@ -1,4 +1,7 @@
-/** Configuration of containerd and the kubelet, for a node without a registry, systemd or much of a machine. */
+/** Configuration of containerd, the kubelet and kube-proxy, for a node without a registry, systemd or much of a machine. */
+
+import { KUBERNETES_MODULE } from "../../tools/prerequisites/cluster-programs.ts";
+import type { Json } from "../support/programs/cni-call.ts";
 
 /** What containerd runs for a pod's namespaces. */
 export const PAUSE_IMAGE = "localhost/pause:1";
@@ -26,6 +29,8 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
       SystemdCgroup = false
 `;
 }
+
+export const KUBE_PROXY_HEALTH_PORT = 10_256;
 
 /** Folder on a node whose files are pods. */
 export const STATIC_PODS = "/var/lib/kubelet/manifests";
@@ -60,5 +65,22 @@ export function kubeletConfig(): Readonly<Record<string, unknown>> {
     kubeAPIBurst: 400,
     eventRecordQPS: 0,
     registryPullQPS: 0,
+  };
+}
+
+/** A KubeProxyConfiguration, as JSON. @param network what kube-proxy has to know of it */
+export function kubeProxyConfig(nodeName: string, kubeconfig: string, network: Json): Json {
+  return {
+    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+    kind: "KubeProxyConfiguration",
+    // that of 1.31 programs nothing in mode nftables where it is told of interfaces: https://github.com/kubernetes/kubernetes/pull/134024
+    mode: process.env[KUBERNETES_MODULE] === undefined ? "nftables" : "iptables",
+    hostnameOverride: nodeName,
+    clientConnection: { kubeconfig },
+    // a node that has IPv6 addresses only has this one, too
+    healthzBindAddress: `127.0.0.1:${KUBE_PROXY_HEALTH_PORT}`,
+    // the machine's own number, which no network namespace but the first may change
+    conntrack: { maxPerCore: 0 },
+    ...network,
   };
 }

@@ -1,8 +1,9 @@
-/** One node: a machine made of namespaces, with a containerd and a kubelet of its own, both with their usual paths. */
+/** One node: a machine made of namespaces, with a containerd, a kubelet and, if wanted, a kube-proxy of its own, all with their usual paths. */
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { CNI_PLUGIN_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
+import type { Json } from "../support/programs/cni-call.ts";
 import { CriClient } from "../containerd/cri-client.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { type CommandResult, expectSuccess, runProgramSync } from "../support/programs/programs.ts";
@@ -10,7 +11,7 @@ import { makeCgroups, planCgroups, removeCgroup } from "./cgroups.ts";
 import type { NodeCgroups } from "./cgroups.ts";
 import type { Cleaner } from "./cleaner.ts";
 import { Daemon } from "./daemon.ts";
-import { containerdConfig, kubeletConfig, SNAPSHOTTERS, STATIC_PODS } from "./node-config.ts";
+import { containerdConfig, KUBE_PROXY_HEALTH_PORT, kubeletConfig, kubeProxyConfig, SNAPSHOTTERS, STATIC_PODS } from "./node-config.ts";
 import type { NodeWire } from "./underlay.ts";
 
 export interface NodeOptions {
@@ -35,6 +36,7 @@ export class ClusterNode {
   readonly #cleaner: Cleaner;
   readonly #cgroups: NodeCgroups;
   #kubelet: Daemon | undefined;
+  #kubeProxy: Daemon | undefined;
 
   constructor({ name, folder, wire, cleaner }: NodeOptions) {
     this.name = name;
@@ -91,8 +93,18 @@ export class ClusterNode {
     writeFileSync(config, JSON.stringify(kubeletConfig()));
     const addresses = this.wire.addresses.join(",");
     const flags = [`--config=${config}`, `--kubeconfig=${kubeconfigFile}`, `--hostname-override=${this.name}`, `--node-ip=${addresses}`];
-    this.#kubelet = this.daemon("kubelet", [clusterProgram("kubelet"), ...flags], () => this.#kubeletIsHealthy());
+    this.#kubelet = this.daemon("kubelet", [clusterProgram("kubelet"), ...flags], () => this.#isHealthy(10_248));
     await this.#kubelet.start();
+  }
+
+  /** It waits for the node's addresses, which the kubelet tells. @param network what kube-proxy has to know of it */
+  async startKubeProxy(kubeconfigFile: string, network: Json): Promise<void> {
+    const config = join(this.#folder, "kube-proxy.json");
+    writeFileSync(config, JSON.stringify(kubeProxyConfig(this.name, kubeconfigFile, network)));
+    this.#kubeProxy = this.daemon("kube-proxy", [clusterProgram("kube-proxy"), `--config=${config}`], () =>
+      this.#isHealthy(KUBE_PROXY_HEALTH_PORT),
+    );
+    await this.#kubeProxy.start();
   }
 
   /**
@@ -101,12 +113,13 @@ export class ClusterNode {
    */
   async reboot(): Promise<void> {
     await this.init.stop();
-    await Promise.all([this.containerd.stop(), this.kubelet.stop()]);
+    const daemons = [this.containerd, this.kubelet, ...(this.#kubeProxy === undefined ? [] : [this.#kubeProxy])];
+    await Promise.all(daemons.map((daemon) => daemon.stop()));
     for (const root of this.#cgroups.roots) await eventually(() => mustRemoveCgroup(root));
     for (const path of ["run", "ready"]) rmSync(join(this.#folder, path), { recursive: true });
     this.wire.renew();
     makeCgroups(this.#cgroups);
-    for (const daemon of [this.init, this.containerd, this.kubelet]) await daemon.start();
+    for (const daemon of [this.init, ...daemons]) await daemon.start();
   }
 
   /** Puts a plugin into `/opt/cni/bin`, as a link: a plugin that is built again is the new one at once. */
@@ -180,9 +193,9 @@ export class ClusterNode {
     return true;
   }
 
-  /** Its health port is on the node's own loopback, and a static busybox cannot fetch: names are beyond it. */
-  #kubeletIsHealthy(): boolean {
-    return this.run(["busybox", "nc", "127.0.0.1", "10248"], "GET /healthz HTTP/1.0\r\n\r\n").stdout.endsWith("ok");
+  /** Health ports are on the node's own loopback, and a static busybox cannot fetch: names are beyond it. */
+  #isHealthy(port: number): boolean {
+    return this.run(["busybox", "nc", "127.0.0.1", String(port)], "GET /healthz HTTP/1.0\r\n\r\n").stdout.startsWith("HTTP/1.0 200 ");
   }
 }
 

@@ -3,17 +3,28 @@
 import { BUSYBOX_IMAGE } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
 
-/** A pod template that waits, or runs `command`; its pods are spread over the nodes. */
-export function podTemplate(app: string, command?: readonly string[]): object {
+/** What the container of a pod has besides its image. */
+export interface PodContents {
+  /** @default it waits */
+  readonly command?: readonly string[];
+  /** "OnFailure" for a Job. @default "Always" */
+  readonly restartPolicy?: "Always" | "OnFailure";
+  readonly volumes?: readonly object[];
+  readonly volumeMounts?: readonly object[];
+}
+
+/** A pod template whose pods are spread over the nodes. */
+export function podTemplate(app: string, { restartPolicy = "Always", volumes = [], ...container }: PodContents = {}): object {
   return {
     metadata: { labels: { app } },
     spec: {
       terminationGracePeriodSeconds: 2,
-      restartPolicy: command === undefined ? "Always" : "OnFailure",
+      restartPolicy,
       topologySpreadConstraints: [
         { maxSkew: 1, topologyKey: "kubernetes.io/hostname", whenUnsatisfiable: "DoNotSchedule", labelSelector: { matchLabels: { app } } },
       ],
-      containers: [{ name: "main", image: BUSYBOX_IMAGE, ...(command === undefined ? {} : { command }) }],
+      volumes,
+      containers: [{ name: "main", image: BUSYBOX_IMAGE, ...container }],
     },
   };
 }

@@ -12,6 +12,7 @@ import { eventually } from "../support/time/eventually.ts";
 import { netplugOnEtcd, netplugOnKubernetes } from "./networks.ts";
 import { onCluster } from "./on-cluster.ts";
 import { listPods, pingFrom, pingScript } from "./pods.ts";
+import { askersOf, askFrom, createServers, createService, KUBECTL_IN_POD, shownKubeProxyConfig, untilAnswered } from "./services.ts";
 import { createReplicas, createWorkload, podTemplate } from "./workload.ts";
 
 /** As docs/install.md shows it for dual stack, with what it says to write in an IPv6-only cluster. */
@@ -44,7 +45,7 @@ describe.each([
     check: untilAddressesAgree,
   },
 ])("netplug on $where", ({ isIPv6Only, network, ofPool, access, check }) => {
-  const [test, cluster] = onCluster({ nodes: 2, isIPv6Only, network });
+  const [test, cluster] = onCluster({ nodes: 2, isIPv6Only, network, kubeProxy: shownKubeProxyConfig() });
 
   async function ctl(...args: readonly string[]): Promise<string> {
     return await mustNetplugctl(access(cluster), args);
@@ -87,11 +88,52 @@ describe.each([
     await routeBlocks();
     const addresses = all.map(({ address }) => address);
     for (const { name } of all) await pingFrom(cluster, name, addresses);
-    const visitor = podTemplate("visit", ["/bin/sh", "-c", pingScript(addresses)]);
+    const visitor = podTemplate("visit", { command: ["/bin/sh", "-c", pingScript(addresses)], restartPolicy: "OnFailure" });
     await createWorkload(cluster, "Job", "visit", { parallelism: 2, completions: 2, template: visitor });
     await cluster.kubectl(["wait", "--for=condition=Complete", "job/visit", "--timeout=180s"]);
 
     await deleteAndCount("deployment/web", "statefulset/db", "job/visit");
+  });
+
+  test("a Service leads pods of each node to the pods behind it on both, which see who asks, and only to new ones once those are replaced", async () => {
+    await Promise.all([createServers(cluster, "shop", 2), createServers(cluster, "visit", 2)]);
+    await routeBlocks();
+    const visitors = await listPods(cluster, ["-l", "app=visit"]);
+    expect(new Set(visitors.map(({ node }) => node)).size).toBe(2);
+    const first = await listPods(cluster, ["-l", "app=shop"]);
+    const { clusterIPs, nodePort } = await createService(cluster, "shop", { type: "NodePort", selector: { app: "shop" } });
+    const service = [clusterIPs[0], 80] as const;
+    for (const visitor of visitors) await untilAnswered(cluster, visitor, service, first);
+    expect(await askersOf(cluster, "shop")).toEqual(new Set(visitors.map(({ address }) => address)));
+    for (const pod of first) await untilAnswered(cluster, pod, service, first);
+    // of the other node, as somebody outside of the cluster asks it
+    const [node, other] = cluster.nodes;
+    expect(first.map(({ name }) => name)).toContain(askFrom(node, [other?.wire.addresses[0] ?? "", nodePort]));
+
+    await cluster.kubectl(["delete", "pods", "-l", "app=shop", "--wait", "--timeout=180s"]);
+    await cluster.kubectl(["rollout", "status", "deployment/shop", "--timeout=180s"]);
+    await routeBlocks();
+    const second = await listPods(cluster, ["-l", "app=shop"]);
+    for (const visitor of visitors) await untilAnswered(cluster, visitor, service, second);
+  });
+
+  test("a pod reaches a NodePort of its own node although the Service is local to the other, and the API server by its Service", async () => {
+    // those of the test before
+    const [visitor, far] = await listPods(cluster, ["-l", "app=visit"]);
+    const node = cluster.nodes.find(({ name }) => name === visitor?.node);
+    if (visitor === undefined || far === undefined || node === undefined) throw new Error("want two pods");
+    await cluster.kubectl(["label", "pod", far.name, "only=this"]);
+    const { nodePort } = await createService(cluster, "far", {
+      type: "NodePort",
+      selector: { only: "this" },
+      externalTrafficPolicy: "Local",
+    });
+    await untilAnswered(cluster, visitor, [node.wire.addresses[0] ?? "", nodePort], [far]);
+
+    // with nothing but what each pod has, and a certificate that it believes
+    const whoami = ["exec", visitor.name, "--", KUBECTL_IN_POD, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"];
+    expect(await cluster.kubectl(whoami)).toBe("system:serviceaccount:default:default");
+    await deleteAndCount("deployment/shop", "deployment/visit", "service/shop", "service/far");
   });
 
   test("containerd and the kubelet killed while pods come and go leave no address behind", async () => {

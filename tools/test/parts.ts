@@ -254,7 +254,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     name: "cluster",
     folders: ["test/cluster"],
     needsRoot: true,
-    tools: [...NODE, "busybox", "runc", "iptables"],
+    tools: [...NODE, "busybox", "runc", "iptables", "nft"],
     needsBuild: true,
     clusterPrograms: CLUSTER_PROGRAMS,
     isAboutCluster: true,
