@@ -11,13 +11,14 @@ import { kubernetesAccess } from "./datastores.ts";
 import { netplugOnKubernetes } from "./networks.ts";
 import { onCluster } from "./on-cluster.ts";
 import { listPods } from "./pods.ts";
+import { shownKubeProxyConfig } from "./services.ts";
 
 const TRY_IT = new ShownDocument("docs/try-it.md");
 const NETPLUGCTL = new ShownDocument("docs/netplugctl.md");
 
 const HALF_A_MINUTE_MS = 30_000;
 
-const [test, cluster] = onCluster({ network: netplugOnKubernetes({ pools: CLUSTER_POOLS }) });
+const [test, cluster] = onCluster({ network: netplugOnKubernetes({ pools: CLUSTER_POOLS }), kubeProxy: shownKubeProxyConfig() });
 const reader = (): Reader => new Reader(cluster.api.folder, kubernetesAccess(cluster));
 
 /** The row of the table whose first cell holds a text, and the commands in it. */
@@ -47,6 +48,7 @@ test("it has a test for each block of commands, and for each row of its table", 
     // played by tools/cluster
     expect.stringContaining("npm run cluster"),
     expect.stringContaining("create deployment web"),
+    expect.stringContaining("create deployment hello"),
     expect.stringContaining("kubectl apply -f - <<EOF"),
     expect.stringContaining("plugin type="),
   ]);
@@ -69,6 +71,28 @@ test("a look around shows three pods, each with an address from a block of its n
     expect(await addressesInBlocks(cluster, node)).toContain(address);
     expect(await reader().type(ask.replace("ADDRESS", address))).toContain(name);
   }
+});
+
+test("a pod behind a Service answers at its address, and at the node's port; a pod reaches the API server at that of its Service", async () => {
+  const lines = TRY_IT.block("", "create deployment hello").trim().split("\n");
+  const ask = lines.pop() ?? "";
+  const shown = await reader().type(lines.join("\n"));
+  const pods = await listPods(cluster, ["-l", "app=hello"]);
+  const names = pods.map(({ name }) => name);
+  expect(names).toHaveLength(3);
+  // kube-proxy hears of the Service after kubectl has made it
+  await eventually(async () => expect(names).toContain((await reader().type(ask)).trim()));
+  const [, port = ""] = /service\/hello .* 80:(\d+)\/TCP/.exec(shown) ?? [];
+  const onNode = TRY_IT.one("busybox nc")
+    .replace("PORT", port)
+    .replace("NODE-ADDRESS", cluster.nodes[0].wire.addresses[0] ?? "");
+  expect(names).toContain(cluster.nodes[0].must(onNode.split(" ")).trim());
+
+  // as the command does
+  cluster.route(CLUSTER_POOLS[0], cluster.nodes[0]);
+  const request = `printf 'GET / HTTP/1.0\r\n\r\n' | nc -w 3 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT`;
+  expect(await cluster.kubectl(["exec", "deployment/web", "--", "sh", "-c", request])).toContain("HTTP request to an HTTPS server");
+  await reader().type(TRY_IT.one("kubectl delete deployment,service"));
 });
 
 test("a pod gets the two addresses that it asks for; of ten pods in a pool of eight two wait, and say why", async () => {

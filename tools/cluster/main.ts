@@ -56,8 +56,8 @@ async function playWithCluster(order: ClusterStart): Promise<number> {
   await ensurePrograms(CLUSTER_PROGRAMS);
   if (network === "netplug") build();
   const started = performance.now();
-  say("starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler, containerd, kubelet …");
-  await using cluster = await startCluster({ nodes, network: networkOf(order) });
+  say("starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler, containerd, kubelet, kube-proxy …");
+  await using cluster = await startCluster({ nodes, network: networkOf(order), kubeProxy: kubeProxyFor(order) });
   if (network === "ptp") for (const node of cluster.nodes) cluster.route(cluster.podCidrsOf(node)[0], node);
   say(`${bold("cluster")} of ${nodes} node(s) at ${cluster.api.url}, network ${describeNetwork(order)} (${since(started)})`);
   sayHowToUse(cluster.api.kubeconfigFile, variablesFor(order, cluster.api.etcdEndpoint), [
@@ -70,7 +70,8 @@ async function playWithCluster(order: ClusterStart): Promise<number> {
   say(`logs of every program: ${cluster.api.folder}/*.log, ${cluster.api.folder}/node-*/*.log`);
   if (network === "netplug")
     say(`the plugin's log, for netplugctl ledger --file: ${cluster.api.folder}/node-*/var/log/netplug/cni/cni.log`);
-  const stopRouting = network === "netplug" && nodes > 1 ? keepRouted(cluster, accessOf(order, cluster)) : () => undefined;
+  // the API server, too, answers pods by way of their node
+  const stopRouting = network === "netplug" ? keepRouted(cluster, accessOf(order, cluster)) : () => undefined;
   if (network === "netplug" && nodes > 1) say("routes between the nodes are this command's: netplug does not make them yet");
   await untilInterrupted();
   stopRouting();
@@ -80,6 +81,12 @@ async function playWithCluster(order: ClusterStart): Promise<number> {
 function networkOf({ network, datastore }: ClusterStart): ClusterOptions["network"] {
   if (network === "ptp") return ptpNetwork();
   return datastore === "etcdv3" ? netplugInstalledOnEtcd({ pools: CLUSTER_POOLS }) : netplugOnKubernetes({ pools: CLUSTER_POOLS });
+}
+
+/** What kube-proxy has to know of the network: how the node's ends of pods' interfaces are named. */
+function kubeProxyFor({ network }: ClusterStart): NonNullable<ClusterOptions["kubeProxy"]> {
+  const interfaceNamePrefix = network === "ptp" ? "veth" : "npg";
+  return { detectLocalMode: "InterfaceNamePrefix", detectLocal: { interfaceNamePrefix } };
 }
 
 function describeNetwork({ network, datastore }: ClusterStart): string {
