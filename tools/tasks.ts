@@ -33,7 +33,7 @@ const TASKS: Readonly<Record<string, Task>> = {
   cluster: {
     summary: "a real Kubernetes cluster to play with, until Ctrl-C",
     needsRoot: true,
-    tools: ["ip", "nsenter", "openssl", "runc", "busybox", "iptables"],
+    tools: ["ip", "nsenter", "openssl", "runc", "busybox", "iptables", "nft"],
     usage: async () => (await import("./cluster/order.ts")).CLUSTER_USAGE,
     run: async (args) => (await import("./cluster/main.ts")).runCluster(args),
   },
