@@ -14,7 +14,7 @@ import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { type LinkOnHost, listLinksOf, listNamelessLinks, removeNamelessLinks } from "../link/leftover-links.ts";
 import { beginRemoval } from "../link/remove.ts";
-import { attachmentOf, ownRecordsOf, withdrawInBatches } from "../withdraw/withdraw-many.ts";
+import { attachmentOf, isOwn, withdrawInBatches } from "../withdraw/withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
 import { transactPortsOf } from "../transact-ports.ts";
 import { type ConcurrentAdds, watchConcurrentAdds } from "./concurrent-adds.ts";
@@ -199,5 +199,5 @@ async function listRecords(call: Call): Promise<readonly WorkloadEndpoint[]> {
   const [records] = await deadline.wait("the datastore", (signal) =>
     datastore.read([{ type: "list", kind: "WorkloadEndpoint" }], { signal }),
   );
-  return records.map(({ value }) => value).filter(ownRecordsOf(call));
+  return records.map(({ value }) => value).filter((record) => isOwn(call, record));
 }

@@ -15,22 +15,13 @@ export interface LinkOnHost extends AttachmentId {
 
 /** Every link of a network on this host. */
 export function listLinksOf(kernel: Kernel, network: string): readonly LinkOnHost[] {
-  return listOwnLinks(kernel).filter((link) => link.network === network);
-}
-
-/** Every link of other networks. */
-export function listLinksOfOthers(kernel: Kernel, network: string): readonly LinkOnHost[] {
-  return listOwnLinks(kernel).filter((link) => link.network !== network);
-}
-
-function listOwnLinks(kernel: Kernel): readonly LinkOnHost[] {
   using host = kernel.openRouteSocket();
   return host
     .dump(listLinks())
     .map(toLink)
     .flatMap(({ name, alias }) => {
       const parts = alias === undefined ? undefined : parseAlias(alias);
-      return alias === undefined || parts === undefined ? [] : [{ ...parts, hostName: name, alias }];
+      return alias === undefined || parts?.network !== network ? [] : [{ ...parts, hostName: name, alias }];
     });
 }
 

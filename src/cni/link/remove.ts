@@ -41,7 +41,7 @@ export function beginRemoval(kernel: Kernel, names: LinkNames, netnsPath?: strin
   const host = opened.use(kernel.openRouteSocket());
   const byName = findLink(host, { name: names.hostName });
   const link = findOwnHostSide(kernel, host, names, { netns, byName });
-  const isAnotherNetworks = byName?.alias !== names.alias && interfaceOf(byName?.alias) === interfaceOf(names.alias);
+  const isAnotherNetworks = isOfAnotherNetwork(byName, names.alias);
   if (link === undefined) return { isAnotherNetworks, isUnregistered: () => true, finish: () => false };
   const deletion = host.start(deleteLink(link.index, link.name));
   const held = opened.move();
@@ -109,6 +109,11 @@ function findOwnHostSide(
   }
   const byPeer = pod?.peer === undefined ? undefined : findLink(host, { index: pod.peer });
   return byPeer?.alias === names.alias ? byPeer : findLinkByAlias(host, names.alias);
+}
+
+/** Whether a host side is that of the same container's interface in another network than that of `alias`. */
+export function isOfAnotherNetwork(hostSide: Link | undefined, alias: string): boolean {
+  return hostSide?.alias !== alias && interfaceOf(hostSide?.alias) === interfaceOf(alias);
 }
 
 /** Container and interface of an alias, without the network. */

@@ -1,11 +1,13 @@
 /** Removes addresses and records of several attachments of this node and network from the datastore. */
 
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import { toAlias } from "../../endpoint/names.ts";
 import type { DelRequest } from "../../endpoint/plan-del.ts";
 import { toRecordQuery } from "../../endpoint/record.ts";
 import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import type { Call } from "../call.ts";
-import { listLinksOfOthers } from "../link/leftover-links.ts";
+import { findLink } from "../link/find.ts";
+import { isOfAnotherNetwork } from "../link/remove.ts";
 import { withdraw } from "./withdraw.ts";
 
 /** Attachments that one commit withdraws: with two blocks and a record each they stay within what etcd takes at once. */
@@ -47,13 +49,12 @@ export async function withdrawBatch(
   isStale: IsStale = () => true,
 ): Promise<ReadonlySet<string>> {
   const { config, node, log } = call;
-  const isOwnRecord = ownRecordsOf(call);
   const keys = new Set(attachments.map(attachmentKeyOf));
   const isTarget = (attachment: Attachment): boolean => keys.has(attachmentKeyOf(attachment)) && isStale(attachment);
   const request: DelRequest = {
     node,
     isTargetOwner: (owner) => owner.node === node && owner.network === config.name && isTarget(owner),
-    isTargetRecord: (record) => isOwnRecord(record) && isTarget(attachmentOf(record)),
+    isTargetRecord: (record) => isTarget(attachmentOf(record)) && isOwn(call, record),
     records,
   };
   const found = new Set<string>();
@@ -69,16 +70,15 @@ export async function withdrawBatch(
 }
 
 /**
- * Tells which records are of this node and network. One that is a view of a pod names no network: it is another's if that has an interface of
- * the same container and name, as for a DEL.
+ * Whether a record is of this node and network. One that is a view of a pod names no network: as for a DEL, it is another's if that has the
+ * interface of the same container and name.
  */
-export function ownRecordsOf({ node, config, datastore, host, plugin }: Call): (record: WorkloadEndpoint) => boolean {
-  const asksKernel = datastore.traits.recordsArePods && plugin === "netplug";
-  const others = new Set(asksKernel ? listLinksOfOthers(host.kernel, config.name).map(attachmentKeyOf) : []);
-  return (record) => {
-    const { node: ofNode, network = config.name } = record.spec;
-    return ofNode === node && network === config.name && !others.has(attachmentKeyOf(attachmentOf(record)));
-  };
+export function isOwn({ node, config, host }: Call, record: WorkloadEndpoint): boolean {
+  const { node: ofNode, network, interfaceName } = record.spec;
+  if (ofNode !== node) return false;
+  if (network !== undefined || interfaceName === undefined) return (network ?? config.name) === config.name;
+  using socket = host.kernel.openRouteSocket();
+  return !isOfAnotherNetwork(findLink(socket, { name: interfaceName }), toAlias(config.name, attachmentOf(record)));
 }
 
 /** Whose record it is. */
