@@ -1,6 +1,7 @@
 /** `npm run cluster`: the cluster of the tests, for a person. */
 
 import { dirname, join } from "node:path";
+import { HOST_PREFIX } from "../../src/api/endpoint-names.ts";
 import { startApiServer } from "../../test/cluster/api-server.ts";
 import { BUSYBOX_IMAGE, startCluster } from "../../test/cluster/cluster.ts";
 import type { Cluster, ClusterOptions } from "../../test/cluster/cluster.ts";
@@ -85,7 +86,7 @@ function networkOf({ network, datastore }: ClusterStart): ClusterOptions["networ
 
 /** What kube-proxy has to know of the network: how the node's ends of pods' interfaces are named. */
 function kubeProxyFor({ network }: ClusterStart): NonNullable<ClusterOptions["kubeProxy"]> {
-  const interfaceNamePrefix = network === "ptp" ? "veth" : "npg";
+  const interfaceNamePrefix = network === "ptp" ? "veth" : HOST_PREFIX;
   return { detectLocalMode: "InterfaceNamePrefix", detectLocal: { interfaceNamePrefix } };
 }
 
