@@ -27,6 +27,7 @@ import {
 } from "./installer.ts";
 import type { ClusterNode } from "./node.ts";
 import { runPods } from "./pods.ts";
+import { shownKubeProxyConfig } from "./services.ts";
 import { userOfToken } from "./short-token.ts";
 import { createReplicas } from "./workload.ts";
 
@@ -76,6 +77,7 @@ beforeAll(async () => {
   executables = makeExecutables(folder);
   cluster = await startCluster({
     isNetworkLate: true,
+    kubeProxy: shownKubeProxyConfig(),
     args: audit.flags,
     network: async (one, facts) => {
       // files, not links to what a container does not see
@@ -96,11 +98,11 @@ afterAll(async () => {
   if (folder !== undefined) rmSync(folder, { recursive: true });
 });
 
-/** The API server is reached by its own address: nothing here makes that of its service work. */
-const settings = (more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => {
-  const { hostname, port } = new URL(cluster.url);
-  return { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port, CNI_TOKEN_REFRESH_INTERVAL: "2s", ...more };
-};
+/** Where the API server is, it knows as every pod: by the Service. */
+const settings = (more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => ({
+  CNI_TOKEN_REFRESH_INTERVAL: "2s",
+  ...more,
+});
 
 const files = (): { readonly [name in "conflist" | "kubeconfig" | "executable" | "ipam"]: string } => ({
   conflist: node.path("/etc/cni/net.d/10-netplug.conflist"),
@@ -130,12 +132,15 @@ async function warnings(namespace: string): Promise<string> {
   return await cluster.kubectl(["--namespace", namespace, "events", "--types=Warning"]);
 }
 
-function tokenOnNode(): string {
-  const { users } = JSON.parse(readFileSync(files().kubeconfig, "utf8")) as {
+function kubeconfigOnNode(): { readonly server: string | undefined; readonly token: string } {
+  const { clusters, users } = JSON.parse(readFileSync(files().kubeconfig, "utf8")) as {
+    readonly clusters: readonly { readonly cluster: { readonly server: string } }[];
     readonly users: readonly { readonly user: { readonly token: string } }[];
   };
-  return users[0]?.user.token ?? "";
+  return { server: clusters[0]?.cluster.server, token: users[0]?.user.token ?? "" };
 }
+
+const tokenOnNode = (): string => kubeconfigOnNode().token;
 
 /** Looks without a pause while something goes on. @returns each thing that it saw, once */
 async function watch<T>(look: () => Promise<T | undefined> | T | undefined, work: () => Promise<void>): Promise<readonly T[]> {
@@ -194,6 +199,8 @@ test("a node without a network config is NotReady and says why; the DaemonSet br
     cniVersion: "1.1.0",
     plugins: [{ nodename: node.name, datastore_type: "kubernetes" }, { type: "portmap" }],
   });
+  const service = await cluster.kubectl(["get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"]);
+  expect(kubeconfigOnNode().server).toBe(`https://${service}`);
   // it is Ready by its state file; that line is the next thing that it does, and the runtime's to pass on
   const log = await eventually(async () => {
     const lines = await cluster.kubectl(["logs", ...INSTALLER_PODS]);
