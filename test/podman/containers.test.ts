@@ -103,6 +103,11 @@ testPodman("a container of two networks has an interface and an address of each 
   await expectNothingLeft();
 });
 
+testPodman("the containers of a build have the network and leave nothing (needs podman-4)", async () => {
+  expect(machine.build("ip address show dev eth0")).toContain("inet 10.65.0.");
+  await expectNothingLeft();
+});
+
 testPodman(
   "after a reboot the documented GC releases everything, and containers start with what they ask for (needs podman-4)",
   async () => {

@@ -87,6 +87,13 @@ export class PodmanMachine implements AsyncDisposable {
     return this.tryPodman(["run", "--rm", ...this.#place, ...options, IMAGE, ...command]);
   }
 
+  /** Builds an image on the one that it has, by one command. @returns what was printed */
+  build(command: string): string {
+    // of a build it is the cgroup itself, which must not have others in it
+    const build = ["podman", "--storage-driver=vfs", "build", `${this.#cgroupParent}/build`, "--pull-never", "--no-cache", "--file=-"];
+    return expectSuccess(build, this.run(build, `FROM ${IMAGE}\nRUN ${command}\n`));
+  }
+
   /** The container's address in a network, as Podman shows it. */
   addressOf(container: string, network: string): string {
     return this.podman(["inspect", "--format", `{{(index .NetworkSettings.Networks "${network}").IPAddress}}`, container]);
@@ -106,7 +113,11 @@ export class PodmanMachine implements AsyncDisposable {
   }
 
   get #place(): readonly string[] {
-    return [`--cgroup-parent=/${this.#cgroup}`, "--stop-timeout=0"];
+    return [this.#cgroupParent, "--stop-timeout=0"];
+  }
+
+  get #cgroupParent(): string {
+    return `--cgroup-parent=/${this.#cgroup}`;
   }
 
   async #switchOn(): Promise<void> {

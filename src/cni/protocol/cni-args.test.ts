@@ -21,6 +21,11 @@ test.each(["happy_pike", "web", "Web.1"])("what Podman says of a container of th
   expect(args).toEqual({ pod: undefined, ip: parseAddress("10.65.0.7"), mac: parseMac("02:00:5e:10:00:01") });
 });
 
+test("what `podman build` and Buildah say of a container is no pod", () => {
+  const id = "buildah-buildah496399553";
+  expect(parseCniArgs(`IgnoreUnknown=1;K8S_POD_NAME=${id}`, id)).toEqual({ pod: undefined, ip: undefined, mac: undefined });
+});
+
 test.each([
   "",
   ";",

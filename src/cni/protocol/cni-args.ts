@@ -67,12 +67,13 @@ function isKnown(key: string): key is keyof Values {
 
 /**
  * Whether `K8S_POD_NAME` is the name of a container and not of a pod. Podman puts every container's name there, often one that no pod could have
- * (`happy_pike`), and sets no other key of Kubernetes; runtimes with pods set those, too. The test is narrow, so that a pod whose namespace
- * is missing is not taken for a container.
+ * (`happy_pike`), a build of it, or of Buildah, the container's ID (`buildah-buildah496399553`). Neither sets another key of Kubernetes;
+ * runtimes with pods do. The test is narrow, so that a pod whose namespace is missing is not taken for a container.
  */
-function isOfPodman([first = "", second = "", ...more]: readonly string[], containerID: string): boolean {
-  const beginsLikeIt = first === "IgnoreUnknown=1" && second.startsWith("K8S_POD_NAME=");
-  return beginsLikeIt && !more.some((piece) => piece.startsWith("K8S_")) && /^[\da-f]{64}$/.test(containerID);
+function isOfPodman([first, second = "", ...more]: readonly string[], containerID: string): boolean {
+  const [key, name] = second.split("=");
+  const isItsName = key === "K8S_POD_NAME" && (name === containerID || /^[\da-f]{64}$/.test(containerID));
+  return isItsName && first === "IgnoreUnknown=1" && !more.some((piece) => piece.startsWith("K8S_"));
 }
 
 /** What is wanted instead of a value that is not allowed; undefined when it is. */
@@ -116,9 +117,7 @@ function findPodNameFault(text: string): string | undefined {
 }
 
 function isDnsName(text: string): boolean {
-  if (text.length > MAX_NAME_LENGTH) return false;
-  for (const label of text.split(".")) if (!isDnsLabel(label, MAX_NAME_LENGTH)) return false;
-  return true;
+  return text.length <= MAX_NAME_LENGTH && text.split(".").every((label) => isDnsLabel(label, MAX_NAME_LENGTH));
 }
 
 /** A Kubernetes namespace is named by an RFC 1123 label. */
