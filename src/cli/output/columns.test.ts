@@ -78,6 +78,12 @@ test.each<[kind: string, spec: object, usual: string, more: string]>([
     " NAME=x NETWORK= CONTAINERID=0123456789abcdef PROFILES= MAC=",
   ],
   [
+    "WorkloadEndpoint",
+    { node: "n1", containerID: "default-webserver-2" },
+    "WORKLOAD=default-webserver-2 NODE=n1 NETWORKS= INTERFACE=",
+    " NAME=x NETWORK= CONTAINERID=default-webserver-2 PROFILES= MAC=",
+  ],
+  [
     "IPAMBlock",
     { cidr: "10.65.0.0/30", node: "n1", allocations: [{}, {}], free: 2, released: [{}], emptySince: "2026-01-01T00:00:00Z" },
     "CIDR=10.65.0.0/30 NODE=n1 INUSE=2 FREE=2",

@@ -5,6 +5,7 @@ import { type IPPoolSpec, withPoolDefaults } from "../../api/ip-pool.ts";
 import type { KindInfo, Specs } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { BlockSpec } from "../resources/block-resource.ts";
+import { toShortID } from "./container-id.ts";
 
 /** A column of `get`: its heading, and what stands in it. */
 export interface Column {
@@ -93,7 +94,7 @@ const COLUMNS: { readonly [K in keyof Specs]: readonly ColumnOf<Specs[K]>[] } & 
 /** What people call an endpoint. Written with etcdctl, its parts may have any shape. */
 export function toWorkloadName({ pod, containerID }: { readonly pod?: unknown; readonly containerID?: unknown }): string {
   if (typeof pod === "string") return pod;
-  return typeof containerID === "string" ? containerID.slice(0, 13) : "";
+  return typeof containerID === "string" ? toShortID(containerID) : "";
 }
 
 /** Which columns are shown besides those that a kind always has. */

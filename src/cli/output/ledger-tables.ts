@@ -1,6 +1,7 @@
 /** Tables of ledger entries: each by itself, and all together. */
 
 import type { LedgerEntry } from "../../lib/log/ledger-entry.ts";
+import { toShortID } from "./container-id.ts";
 import { toTable } from "./table.ts";
 
 /** One row per ADD or DEL, with a column for each phase that occurs. */
@@ -22,7 +23,7 @@ export function toEntryTable(entries: readonly LedgerEntry[], colour: boolean): 
     entry.time,
     entry.verb,
     String(entry.code),
-    entry.containerID.slice(0, 13),
+    toShortID(entry.containerID),
     entry.ifName,
     entry.pod || "-",
     toMs(entry.totalMs),
