@@ -73,15 +73,15 @@ test.each<[kind: string, spec: object, usual: string, more: string]>([
   ],
   [
     "WorkloadEndpoint",
-    { node: "n1", containerID: "0123456789abcdef" },
+    { node: "n1", containerID: "0123456789abcdef".repeat(4) },
     "WORKLOAD=0123456789abc NODE=n1 NETWORKS= INTERFACE=",
-    " NAME=x NETWORK= CONTAINERID=0123456789abcdef PROFILES= MAC=",
+    ` NAME=x NETWORK= CONTAINERID=${"0123456789abcdef".repeat(4)} PROFILES= MAC=`,
   ],
   [
     "WorkloadEndpoint",
-    { node: "n1", containerID: "default-webserver-2" },
-    "WORKLOAD=default-webserver-2 NODE=n1 NETWORKS= INTERFACE=",
-    " NAME=x NETWORK= CONTAINERID=default-webserver-2 PROFILES= MAC=",
+    { node: "n1", containerID: "default-job-20261127001122" },
+    "WORKLOAD=default-job-20261127001122 NODE=n1 NETWORKS= INTERFACE=",
+    " NAME=x NETWORK= CONTAINERID=default-job-20261127001122 PROFILES= MAC=",
   ],
   [
     "IPAMBlock",
