@@ -104,7 +104,8 @@ describe.each([
     const { clusterIPs, nodePort } = await createService(cluster, "shop", { type: "NodePort", selector: { app: "shop" } });
     const service = [clusterIPs[0], 80] as const;
     for (const visitor of visitors) await untilAnswered(cluster, visitor, service, first);
-    expect(await askersOf(cluster, "shop")).toEqual(new Set(visitors.map(({ address }) => address)));
+    // the log comes by way of containerd, a little later
+    await eventually(async () => expect(await askersOf(cluster, "shop")).toEqual(new Set(visitors.map(({ address }) => address))));
     for (const pod of first) await untilAnswered(cluster, pod, service, first);
     // of the other node, as somebody outside of the cluster asks it
     const [node, other] = cluster.nodes;
