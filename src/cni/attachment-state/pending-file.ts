@@ -58,7 +58,12 @@ export function writePending(call: LocalCall, { path, until, id, addresses, pod 
   writeNodeFile(call, "unreleased", [path, until, id, known, ...ofPod].join(END_OF_PART));
 }
 
-/** Whether an ADD may be under way, or what it has sent. If more time is left than an ADD can take, the clock was set back: do not wait. */
+/** The latest moment at which an ADD of now may be under way, or what it has sent: {@link PendingRelease.until} of its release. */
+export function lastArrival({ host: { clock } }: LocalCall): number {
+  return clock.now() + LONGEST_ADD_MS;
+}
+
+/** Whether that moment is still to come. If more time is left than an ADD can take, the clock was set back: do not wait. */
 export function mayArrive({ host: { clock } }: LocalCall, until: number): boolean {
   const leftMs = until - clock.now();
   return leftMs > 0 && leftMs <= LONGEST_ADD_MS;

@@ -1,10 +1,9 @@
 /** An ADD that failed releases what it had taken, or leaves that to a later DEL. Loaded only after a failure. */
 
-import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import { hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
-import { NOTHING, writePending } from "../attachment-state/pending-file.ts";
+import { lastArrival, NOTHING, writePending } from "../attachment-state/pending-file.ts";
 import { hasOwnIpam, type LocalCall } from "../call.ts";
 import { waitForPendingLock } from "./lock.ts";
 
@@ -18,7 +17,7 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
     throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
   const isLate = hold.isCommitUnderWay && hasOwnIpam(call);
   const isThere = hasNodeFile(call, "unreleased");
-  const until = isLate ? call.host.clock.now() + LONGEST_ADD_MS : 0;
+  const until = isLate ? lastArrival(call) : 0;
   if (!isThere) writePending(call, { ...NOTHING, until, addresses: [], pod: call.args.pod });
   using _lock = await waitForPendingLock(call);
   const isOthers = hold.state() === "taken" || hold.isSuperseded();

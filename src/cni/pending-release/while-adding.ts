@@ -1,10 +1,9 @@
 /** The pending release of an ADD of `netplug-ipam` under way: it may be killed, or outlive the callers that would call DEL. */
 
-import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
-import { writePending } from "../attachment-state/pending-file.ts";
+import { lastArrival, writePending } from "../attachment-state/pending-file.ts";
 import type { LocalCall } from "../call.ts";
 
 /** It stands while the ADD is under way. */
@@ -19,7 +18,6 @@ export interface PendingOfAdd {
 
 /** Writes nothing yet. */
 export function preparePendingOfAdd(call: LocalCall, { path, id }: Netns, hold: Hold): PendingOfAdd {
-  const { clock } = call.host;
   const write = (until: number): void => writePending(call, { path, until, id, addresses: [] });
   const ifOwn = (work: () => void): void =>
     tolerate(call, () => {
@@ -27,8 +25,8 @@ export function preparePendingOfAdd(call: LocalCall, { path, id }: Netns, hold: 
       if (["held", "ended"].includes(hold.state()) && !isOthers) work();
     });
   return {
-    write: () => write(clock.now() + LONGEST_ADD_MS),
+    write: () => write(lastArrival(call)),
     drop: () => ifOwn(() => removeNodeFile(call, "unreleased")),
-    leave: () => ifOwn(() => write(hold.isCommitUnderWay ? clock.now() + LONGEST_ADD_MS : 0)),
+    leave: () => ifOwn(() => write(hold.isCommitUnderWay ? lastArrival(call) : 0)),
   };
 }

@@ -3,11 +3,10 @@
  * whose ADD has failed.
  */
 
-import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { LocalCall } from "../call.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
-import { writePending } from "../attachment-state/pending-file.ts";
+import { lastArrival, writePending } from "../attachment-state/pending-file.ts";
 
 /** A pending release that stands while a DEL is at work. */
 export interface PendingOfDel {
@@ -43,7 +42,7 @@ export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
         // An earlier call knew more.
         if (hasNodeFile(call, "unreleased")) return;
         // The last request of an ADD that was killed may still be on its way.
-        const end = call.host.clock.now() + LONGEST_ADD_MS;
+        const end = lastArrival(call);
         writePending(call, { path, id, until: end, addresses: [], pod: call.args.pod });
         until = isOver ? 0 : end;
       });

@@ -6,14 +6,13 @@
  */
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
-import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
 import type { Queue } from "../../ipam/transact/node-turn.ts";
 import type { QueuedRequest, QueuedRequests } from "../../linux/turns/queued-requests.ts";
 import { callAbout } from "../attachment-state/call-about.ts";
 import { readHold } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
-import { NOTHING, writePending } from "../attachment-state/pending-file.ts";
+import { lastArrival, NOTHING, writePending } from "../attachment-state/pending-file.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { parseOwner, parseRequest } from "./request-text.ts";
 
@@ -57,6 +56,5 @@ function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
  */
 function releaseUnlessHeld(call: LocalCall, owner: AllocationOwner): void {
   if (isHeld(call, owner)) return;
-  const until = call.host.clock.now() + LONGEST_ADD_MS;
-  tolerate(call, () => writePending(callAbout(call, owner), { ...NOTHING, until, addresses: [] }));
+  tolerate(call, () => writePending(callAbout(call, owner), { ...NOTHING, until: lastArrival(call), addresses: [] }));
 }
