@@ -42,6 +42,11 @@ export function recordQueryOf({ node, workload, labels }: Omit<EndpointSubject, 
   return toRecordQuery({ namespace: toNamespace(workload, labels), name: toEndpointName(node, workload) });
 }
 
+/** Whether a record is of a network, as far as it says: one that is a view of a pod names none, and may be of any. */
+export function mayBeOf({ spec }: WorkloadEndpoint, network: string): boolean {
+  return (spec.network ?? network) === network;
+}
+
 /** The record that policy and routing are computed from. */
 export function toWorkloadEndpoint(subject: EndpointSubject, podMac: string, addresses: readonly Address[]): WorkloadEndpoint {
   const { node, network, workload, labels, isDelegated = false } = subject;

@@ -2,7 +2,7 @@
 
 import type { AttachmentId } from "../../api/ipam-block.ts";
 import type { DelRequest } from "../../endpoint/plan-del.ts";
-import { type RecordQuery, recordQueryOf } from "../../endpoint/record.ts";
+import { mayBeOf, type RecordQuery, recordQueryOf } from "../../endpoint/record.ts";
 import { attachmentKeyOf } from "../../ipam/request.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { callAbout } from "../attachment-state/call-about.ts";
@@ -89,7 +89,7 @@ async function releaseElsewhere(call: Call, batch: readonly DueRelease[]): Promi
   const request: DelRequest = {
     node,
     isTargetOwner: (owner) => owner.network === config.name && keys.has(attachmentKeyOf(owner)),
-    isTargetRecord: (record) => (record.spec.network ?? config.name) === config.name && keys.has(attachmentKeyOf(attachmentOf(record))),
+    isTargetRecord: (record) => mayBeOf(record, config.name) && keys.has(attachmentKeyOf(attachmentOf(record))),
     records: [],
   };
   const addresses = batch.flatMap((attachment) => attachment.addresses);

@@ -3,7 +3,7 @@
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { toAlias } from "../../endpoint/names.ts";
 import type { DelRequest } from "../../endpoint/plan-del.ts";
-import { toRecordQuery } from "../../endpoint/record.ts";
+import { mayBeOf, toRecordQuery } from "../../endpoint/record.ts";
 import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import type { Call } from "../call.ts";
 import { findLink } from "../link/find.ts";
@@ -75,8 +75,8 @@ export async function withdrawBatch(
  */
 export function isOwn({ node, config, host }: Call, record: WorkloadEndpoint): boolean {
   const { node: ofNode, network, interfaceName } = record.spec;
-  if (ofNode !== node) return false;
-  if (network !== undefined || interfaceName === undefined) return (network ?? config.name) === config.name;
+  if (ofNode !== node || !mayBeOf(record, config.name)) return false;
+  if (network !== undefined || interfaceName === undefined) return true;
   using socket = host.kernel.openRouteSocket();
   return !isOfAnotherNetwork(findLink(socket, { name: interfaceName }), toAlias(config.name, attachmentOf(record)));
 }

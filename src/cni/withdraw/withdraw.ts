@@ -2,6 +2,7 @@
 
 import { delQueries, type DelRequest, planDel } from "../../endpoint/plan-del.ts";
 import { runtimeUidOf } from "../../endpoint/names.ts";
+import { mayBeOf } from "../../endpoint/record.ts";
 import { isSameAttachment } from "../../ipam/block.ts";
 import type { ReleasePlan } from "../../ipam/plan-release.ts";
 import { transact, type TransactOptions } from "../../ipam/transact/transact.ts";
@@ -31,12 +32,12 @@ export function toDelRequest(call: Call): DelRequest {
   return {
     node: call.node,
     isTargetOwner: (owner) => isSameAttachment(owner, id),
-    isTargetRecord: ({ metadata, spec }) =>
-      spec.containerID === id.containerID &&
-      spec.endpoint === id.ifName &&
-      (spec.network ?? id.network) === id.network &&
+    isTargetRecord: (record) =>
+      record.spec.containerID === id.containerID &&
+      record.spec.endpoint === id.ifName &&
+      mayBeOf(record, id.network) &&
       // A copy of the pod has its annotations, too.
-      (uid === undefined || uid === runtimeUidOf(metadata)),
+      (uid === undefined || uid === runtimeUidOf(record.metadata)),
     records: call.plugin === "netplug-ipam" ? [] : [recordQueryOfCall(call)],
   };
 }
