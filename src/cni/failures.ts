@@ -3,13 +3,14 @@
 import { messageOf, NetplugError } from "../lib/errors.ts";
 
 /** How one step ended. */
-export type Settled = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
+export type Settled = { readonly ok: true } | Failed;
 
-/** Runs a step, synchronous or not, and keeps its failure for later. */
-export async function settle(step: () => unknown): Promise<Settled> {
+type Failed = { readonly ok: false; readonly error: unknown };
+
+/** Runs a step, synchronous or not, and keeps what it gives, or its failure, for later. */
+export async function settle<T>(step: () => T): Promise<{ readonly ok: true; readonly value: Awaited<T> } | Failed> {
   try {
-    await step();
-    return { ok: true };
+    return { ok: true, value: await step() };
   } catch (error) {
     return { ok: false, error };
   }

@@ -53,19 +53,13 @@ export async function collectGarbage(call: Call): Promise<void> {
   removeUnfinished(call);
   removeUnfinishedOfNode(call);
   if (call.plugin === "netplug") {
-    const listed = await settle(async () => {
-      steps.push(...(await removeStaleLinks(collection)));
-    });
-    // Without the list of interfaces nobody knows which addresses are in use.
-    if (!listed.ok) throwFirstFailure([listed]);
+    // Throws where the interfaces cannot be listed: without the list nobody knows which addresses are in use.
+    steps.push(...(await removeStaleLinks(collection)));
     steps.push(await settle(() => removeNameless(collection)));
   }
-  let found: Found | undefined;
-  const searched = await settle(async () => {
-    found = await findStale(collection);
-  });
-  steps.push(searched, ...(await collectAtDelegate(collection)));
-  if (found !== undefined) steps.push(...(await withdrawFound(collection, found)));
+  const found = await settle(() => findStale(collection));
+  steps.push(found, ...(await collectAtDelegate(collection)));
+  if (found.ok) steps.push(...(await withdrawFound(collection, found.value)));
   if (hasOwnIpam(call)) steps.push(await settle(() => deleteEmptyBlocks(transactPortsOf(call), call.node)));
   throwFirstFailure(steps);
 }

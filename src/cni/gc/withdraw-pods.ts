@@ -38,10 +38,8 @@ export async function withdrawPods(call: Call, owners: readonly AllocationOwner[
   const steps: Settled[] = [];
   for (let from = 0; from < owners.length; from += OWNERS_AT_ONCE) {
     const some = owners.slice(from, from + OWNERS_AT_ONCE);
-    const step = await settle(async () => {
-      steps.push(...(await withdrawSome(call, some, isStale)));
-    });
-    steps.push(step);
+    const withdrawn = await settle(() => withdrawSome(call, some, isStale));
+    steps.push(...(withdrawn.ok ? withdrawn.value : [withdrawn]));
   }
   return steps;
 }
