@@ -78,10 +78,10 @@ export function toAttachmentRequest(call: Call): AttachmentRequest {
 export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
   const annotated = pod?.request;
   const { families, pools } = annotated ?? call.config.ipam;
-  const { addresses, source } =
+  const { addresses, askedBy } =
     annotated === undefined || annotated.addresses.length === 0
       ? requestedAddresses(call)
-      : { ...annotated, source: annotated.namedBy.addresses };
+      : { ...annotated, askedBy: annotated.namedBy.addresses };
   if (families.length === 0 && addresses.length === 0) {
     throw new NetplugError(
       "invalidConfig",
@@ -93,7 +93,7 @@ export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
     use: "Workload",
     families,
     pools,
-    namedBy: { ...annotated?.namedBy, addresses: source },
+    namedBy: { ...annotated?.namedBy, addresses: askedBy },
     addresses,
     namespaceLabels: pod?.namespaceLabels ?? {},
   };
@@ -104,7 +104,7 @@ export function toAddRequest(call: Call, plain: AttachmentRequest, pod?: PodFact
   const attachment = pod === undefined ? plain : { ...plain, mac: pod.request.mac ?? plain.mac, completeRecord: pod.completeRecord };
   const withoutIpam = pod?.request.addressesWithoutIpam ?? [];
   if (withoutIpam.length > 0)
-    return { attachment, delegated: withoutIpam, owner: ownerOf(call, pod), namedBy: pod?.request.namedBy.addresses };
+    return { attachment, delegated: withoutIpam, owner: ownerOf(call, pod), askedBy: pod?.request.namedBy.addresses };
   return hasOwnIpam(call) ? { attachment, ipam: toAddressRequest(call, pod) } : { attachment, delegated: [] };
 }
 
@@ -132,20 +132,20 @@ function ownerOf(call: Call, facts: PodFacts | undefined): AllocationOwner {
   return { ...identity, ...pod, namespace: toNamespace(workload, config.args.labels), endpoint: toEndpointName(node, workload) };
 }
 
-/** Addresses that are asked for, and where; undefined: nowhere. */
+/** Addresses that are asked for, and by what: a key, or a variable; undefined: none are. */
 interface AddressesBy {
-  readonly source: string | undefined;
+  readonly askedBy: string | undefined;
   readonly addresses: readonly Address[];
 }
 
 /** The explicit request that ranks highest: capability, then convention, then `CNI_ARGS`. A pod's annotation may still outrank it. */
 function findExplicit({ config, args }: Call): AddressesBy {
   const requests = [
-    { source: '"runtimeConfig.ips"', addresses: config.runtimeConfig.ips },
-    { source: '"args.cni.ips"', addresses: config.args.ips },
-    { source: "IP of CNI_ARGS", addresses: args.ip === undefined ? [] : [args.ip] },
+    { askedBy: '"runtimeConfig.ips"', addresses: config.runtimeConfig.ips },
+    { askedBy: '"args.cni.ips"', addresses: config.args.ips },
+    { askedBy: "IP of CNI_ARGS", addresses: args.ip === undefined ? [] : [args.ip] },
   ];
-  return requests.find(({ addresses }) => addresses.length > 0) ?? { source: undefined, addresses: [] };
+  return requests.find(({ addresses }) => addresses.length > 0) ?? { askedBy: undefined, addresses: [] };
 }
 
 /**
@@ -159,7 +159,7 @@ function requestedAddresses(call: Call): AddressesBy {
   const addresses = first.addresses.filter((one, place, all) => all.findIndex((other) => equalAddresses(one, other)) === place);
   for (const family of [4, 6] as const) {
     const count = addresses.filter((address) => address.family === family).length;
-    if (count > 1) throw new NetplugError("invalidConfig", `read ${first.source}: got ${count} IPv${family} addresses, want at most one`);
+    if (count > 1) throw new NetplugError("invalidConfig", `read ${first.askedBy}: got ${count} IPv${family} addresses, want at most one`);
   }
   return { ...first, addresses };
 }

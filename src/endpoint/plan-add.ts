@@ -33,8 +33,8 @@ export type AddRequest = { readonly attachment: AttachmentRequest } & (
       readonly delegated: readonly Address[];
       /** Set when the pod's annotations ask for these addresses, without address management. */
       readonly owner?: AllocationOwner;
-      /** As `AddressRequest.namedBy.addresses`. */
-      readonly namedBy?: string | undefined;
+      /** Who asks for them, for messages: as `AddressRequest.namedBy.addresses`. */
+      readonly askedBy?: string | undefined;
     }
 );
 
@@ -156,6 +156,11 @@ export function ownRecordOf(attachment: AttachmentRequest, facts: Facts): Worklo
 /** Whose the addresses will be; undefined for a delegate's. */
 export function ownerOf(request: AddRequest): AllocationOwner | undefined {
   return "ipam" in request ? request.ipam.owner : request.owner;
+}
+
+/** Who asks for these very addresses, for messages; undefined: nobody, any others would do. */
+export function askerOf(request: AddRequest): string | undefined {
+  return "ipam" in request ? request.ipam.namedBy?.addresses : request.askedBy;
 }
 
 /** The addresses in this container's record. On Kubernetes a record keeps the container ID after its addresses were released. */

@@ -1,7 +1,7 @@
 /** ADD: facts in parallel, one plan, one commit, one link; and all of it undone when a step fails. */
 
 import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
-import { addQueries, type AddRequest } from "../../endpoint/plan-add.ts";
+import { addQueries, type AddRequest, askerOf } from "../../endpoint/plan-add.ts";
 import { answerOf, type Facts } from "../../ipam/facts.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
@@ -65,7 +65,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
     const timed: UndoStack = { push: ({ what, undo }) => stack.push({ what, undo: (signal) => ledger.time("undo", () => undo(signal)) }) };
     answer(
       await carryOut(begun, inOrder(timed)).catch(async (fault: unknown) => {
-        throw (await import("./address-in-use/refusal.ts")).ofAdd(request, sockets.host, fault);
+        throw (await import("./address-in-use/refusal.ts")).toAddFailure(request, sockets.host, fault);
       }),
     );
   });
@@ -94,7 +94,7 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
   const recording: Recording = { hold, keptLink, isUndoable: false };
   // Who asks for an address may want to route by that pod. For one of a delegate there is no other, nor for what the attachment had before.
-  const isOnlyChoice = !("ipam" in request) || request.ipam.namedBy?.addresses !== undefined;
+  const isOnlyChoice = !("ipam" in request) || askerOf(request) !== undefined;
   const mayBeGateway = (): boolean => isOnlyChoice || !recording.isUndoable;
   const linkWork = new LinkWork({ call, hold, sockets, mayBeGateway, isReplacing: existing !== undefined, undo });
   // Pushed before any link is made, so that addresses are released only once the link is gone.

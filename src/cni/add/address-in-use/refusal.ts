@@ -1,6 +1,6 @@
 /** What an ADD fails with whose address is in use on the node. */
 
-import type { AddRequest } from "../../../endpoint/plan-add.ts";
+import { type AddRequest, askerOf } from "../../../endpoint/plan-add.ts";
 import { toOriginText } from "../../../ipam/owner-text.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { WIDTH } from "../../../lib/ip/address.ts";
@@ -19,10 +19,9 @@ export function isRouteInTheWay(fault: unknown): fault is KernelError {
   return destination?.length === WIDTH[destination?.family ?? 4];
 }
 
-/** The failure of an ADD of `netplug`: of an address in use it says who uses it. @see withAsker */
-export function ofAdd(request: AddRequest, host: RouteSocket, fault: unknown): unknown {
-  const asker = "ipam" in request ? request.ipam.namedBy?.addresses : request.namedBy;
-  return isRouteInTheWay(fault) ? withAsker(withUser(host, fault), asker) : fault;
+/** The failure of an ADD of `netplug`: where its address is in use, it says who uses it. @see withAsker */
+export function toAddFailure(request: AddRequest, host: RouteSocket, fault: unknown): unknown {
+  return isRouteInTheWay(fault) ? withAsker(withUser(host, fault), askerOf(request)) : fault;
 }
 
 /**
