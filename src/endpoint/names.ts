@@ -4,7 +4,7 @@ import { joinEndpointName, toHostSideName } from "../api/endpoint-names.ts";
 import type { AttachmentId } from "../api/ipam-block.ts";
 import type { Metadata } from "../api/resource.ts";
 import type { Orchestrator } from "../api/workload-endpoint.ts";
-import { isName } from "../lib/characters.ts";
+import { isLabelValue } from "../lib/characters.ts";
 
 /** The pod that the runtime names in `CNI_ARGS`. */
 export interface PodIdentity {
@@ -50,7 +50,7 @@ export const NODE_NAME = 'letters, digits, ".", "_" and "-", a letter or digit f
 
 /** Whether a node may be called so: the name becomes a part of keys and of the names of records. */
 export function isNodeName(text: string): boolean {
-  return text.length <= 253 && isName(text, "._-") && isName(text.slice(-1), "");
+  return isLabelValue(text, 253);
 }
 
 /** Kubernetes for a workload that names its pod. */

@@ -4,6 +4,7 @@ import type { Profile } from "../api/profile.ts";
 import { API_VERSION, DEFAULT_NAMESPACE } from "../api/resource.ts";
 import { ENDPOINT_IPAM, ENDPOINT_LABELS, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { ResourceRef } from "../datastore/datastore.ts";
+import { isLabelValue } from "../lib/characters.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { sha1Hex } from "../lib/hash.ts";
 import { toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
@@ -97,5 +98,5 @@ export function toNetworkProfile(network: string, workload: Workload): Profile {
 
 /** Label of all endpoints of a network: its name, or a hash where CNI allows a name that no label can have. */
 function toNetworkLabel(network: string): string {
-  return /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/.test(network) ? network : `network-${sha1Hex(network)}`;
+  return isLabelValue(network) ? network : `network-${sha1Hex(network)}`;
 }

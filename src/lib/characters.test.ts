@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../test/support/seed.ts";
-import { hasControlCharacter, isDnsLabel, isName, utf8Length } from "./characters.ts";
+import { hasControlCharacter, isDnsLabel, isDnsName, isLabelValue, isName, utf8Length } from "./characters.ts";
 
 const seed = testSeed();
 
@@ -26,6 +26,8 @@ describe("agree with the regular expressions that they stand for", () => {
       fc.property(nearAscii, (text) => {
         expect(isName(text, "_.-")).toBe(/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(text) && !text.endsWith("\n"));
         expect(isDnsLabel(text)).toBe(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(text));
+        expect(isDnsName(text)).toBe(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(text));
+        expect(isLabelValue(text)).toBe(/^[a-zA-Z0-9]([a-zA-Z0-9_.-]*[a-zA-Z0-9])?$/.test(text));
         expect(hasControlCharacter(text)).toBe(/\p{Cc}/u.test(text));
       }),
       { seed, numRuns: 5_000 },
@@ -47,7 +49,11 @@ describe("agree with the regular expressions that they stand for", () => {
   });
 });
 
-test("a DNS label has at most 63 characters", () => {
-  expect(isDnsLabel("a".repeat(63))).toBe(true);
-  expect(isDnsLabel("a".repeat(64))).toBe(false);
+test.each([
+  ["a DNS label", 63, isDnsLabel],
+  ["a DNS name", 253, isDnsName],
+  ["the value of a label", 63, isLabelValue],
+])("%s has at most %d characters", (_what, most, is) => {
+  expect(is("a".repeat(most))).toBe(true);
+  expect(is("a".repeat(most + 1))).toBe(false);
 });

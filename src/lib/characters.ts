@@ -36,6 +36,23 @@ export function isDnsLabel(text: string, maxLength = 63): boolean {
   return true;
 }
 
+const DNS_NAME_LENGTH_MAX = 253;
+
+/** Whether it is a DNS name in lower case (RFC 1123), as pods and the prefixes of label keys have. */
+export function isDnsName(text: string): boolean {
+  return text.length <= DNS_NAME_LENGTH_MAX && text.split(".").every((label) => isDnsLabel(label, DNS_NAME_LENGTH_MAX));
+}
+
+/**
+ * Whether Kubernetes takes it as the value of a label, and as the name in the key of a label or annotation: ASCII letters, digits, `-`, `_` and
+ * `.`, a letter or digit first and last.
+ *
+ * @see Kubernetes documentation, "Labels and selectors", syntax
+ */
+export function isLabelValue(text: string, maxLength = 63): boolean {
+  return text.length <= maxLength && isName(text, "-_.") && isName(text.slice(-1), "");
+}
+
 /** Order by code units: the same in every locale. */
 export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;

@@ -2,7 +2,7 @@
 
 import { ENDPOINT_LABELS } from "../../api/workload-endpoint.ts";
 import type { Attachment } from "../../ipam/request.ts";
-import { hasControlCharacter } from "../../lib/characters.ts";
+import { hasControlCharacter, isDnsName, isLabelValue } from "../../lib/characters.ts";
 import { type Address, tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
 import { type Prefix, prefixOf } from "../../lib/ip/prefix.ts";
@@ -93,7 +93,7 @@ function readLabel(entry: unknown, place: string, findings: Findings): Label | u
   checkSpelling(entry, LABEL_KEYS, place, findings);
   const { key, value } = entry;
   if (typeof key !== "string" || !isLabelKey(key)) throw new FieldFault(`${place}.key`, key, "a label key: [prefix/]name");
-  if (typeof value !== "string" || !(value === "" || isLabelName(value))) {
+  if (typeof value !== "string" || !(value === "" || isLabelValue(value))) {
     throw new FieldFault(
       `${place}.value`,
       value,
@@ -105,15 +105,9 @@ function readLabel(entry: unknown, place: string, findings: Findings): Label | u
   return { key, value };
 }
 
-function isLabelName(text: string): boolean {
-  return /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/i.test(text);
-}
-
 function isLabelKey(text: string): boolean {
   const slash = text.indexOf("/");
-  if (!isLabelName(text.slice(slash + 1))) return false;
-  const prefix = text.slice(0, Math.max(0, slash));
-  return slash < 0 || (prefix.length <= 253 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(prefix));
+  return isLabelValue(text.slice(slash + 1)) && (slash < 0 || isDnsName(text.slice(0, slash)));
 }
 
 /** An entry of `cni.dev/valid-attachments`. One that could be no attachment is a fault: nothing must be removed by mistake. */

@@ -2,7 +2,7 @@
 
 import type { PodIdentity } from "../../endpoint/names.ts";
 import { POD_MAC_FORM, tryParsePodMac } from "../../endpoint/pod-link.ts";
-import { isDnsLabel, isName } from "../../lib/characters.ts";
+import { isDnsLabel, isDnsName, isName } from "../../lib/characters.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { type Address, tryParseAddress } from "../../lib/ip/address.ts";
 import type { MacAddress } from "../../lib/mac-address.ts";
@@ -114,10 +114,6 @@ const MAX_NAME_LENGTH = 253;
 /** A Kubernetes pod is named by an RFC 1123 subdomain. */
 function findPodNameFault(text: string): string | undefined {
   return isDnsName(text) ? undefined : `a DNS name in lower case of at most ${MAX_NAME_LENGTH} characters`;
-}
-
-function isDnsName(text: string): boolean {
-  return text.length <= MAX_NAME_LENGTH && text.split(".").every((label) => isDnsLabel(label, MAX_NAME_LENGTH));
 }
 
 /** A Kubernetes namespace is named by an RFC 1123 label. */

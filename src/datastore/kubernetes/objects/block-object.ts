@@ -17,6 +17,7 @@ import { CorruptBlock, decodeBlock, encodeBlock } from "../../../api/ipam-block-
 import { nextOrdinalsOf, type SpareBlock, toNextOrdinals } from "../../../api/ipam-block-spare.ts";
 import type { Block, BlockRef } from "../../../api/ipam-block.ts";
 import type { ObjectMeta } from "../../../kube/kube-object.ts";
+import { isLabelValue } from "../../../lib/characters.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { toPrefixText, tryParsePrefix } from "../../../lib/ip/prefix.ts";
 import { tryParseJson } from "../../../lib/json.ts";
@@ -25,7 +26,7 @@ import type { Revision, Stored } from "../../datastore.ts";
 import { parseBlockName, toBlockName, toCell } from "./block-name.ts";
 import { revisionOf } from "./custom-object.ts";
 import { REMEDY } from "./failure.ts";
-import { isLabelValue, toLabelValue } from "./label-value.ts";
+import { toLabelValue } from "./label-value.ts";
 import type { BlockObject } from "./resource-types.ts";
 
 /** Labels by which lists find blocks without reading their records. */

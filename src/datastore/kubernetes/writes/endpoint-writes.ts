@@ -5,6 +5,7 @@ import type { WorkloadEndpointSpec } from "../../../api/workload-endpoint.ts";
 import type { KubeClient } from "../../../kube/client.ts";
 import { PODS } from "../../../kube/core-types.ts";
 import { isKubeError } from "../../../kube/kube-error.ts";
+import { isLabelValue } from "../../../lib/characters.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { quote } from "../../../lib/quote.ts";
 import type { RequestOptions, ResourceRef, Revision } from "../../datastore.ts";
@@ -12,7 +13,6 @@ import { parseEndpointName } from "../objects/endpoint-name.ts";
 import type { EndpointPlace } from "../objects/endpoint-name.ts";
 import type { EndpointState } from "../objects/endpoint-view.ts";
 import { fromRevision, toClearingPatch, toEndpoint, toRecordingPatch, toRevision, toState } from "../objects/endpoint-view.ts";
-import { isLabelValue } from "../objects/label-value.ts";
 
 /** @returns the new revision; undefined when it is not as expected */
 type Run = (client: KubeClient, options: RequestOptions) => Promise<Revision | undefined>;
