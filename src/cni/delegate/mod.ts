@@ -1,7 +1,7 @@
 /** Calling another CNI plugin for addresses: ADD, DEL, CHECK, STATUS and GC of the delegate that `ipam.type` names. */
 
 import { startDeadline } from "../../lib/deadline.ts";
-import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { ERROR_CODES, messageOf, NetplugError } from "../../lib/errors.ts";
 import { parseJson } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import { parseResult } from "../protocol/parse-result.ts";
@@ -20,8 +20,8 @@ export type { Delegate, DelegatePorts } from "./invoke.ts";
 /** Milliseconds for the DEL after a failed ADD, however late the failure came. */
 const CLEAN_UP_MS = 10_000;
 
-/** What a plugin answers to a verb that it does not have: "incompatible version", or "unknown CNI_COMMAND". */
-const VERB_UNKNOWN_CODES: readonly (number | undefined)[] = [1, 4];
+/** What a plugin answers to a verb that it does not have. */
+const VERB_UNKNOWN_CODES: readonly (number | undefined)[] = [ERROR_CODES.incompatibleVersion, ERROR_CODES.badEnvironment];
 
 /**
  * Asks the delegate for addresses; the result has at least one. After any failure the delegate gets a DEL before the failure is thrown.
@@ -72,7 +72,7 @@ export async function delegateCheck(delegate: Delegate): Promise<boolean> {
 /**
  * Asks the delegate whether an ADD could succeed now. A delegate without STATUS counts as ready.
  *
- * @throws NetplugError degraded for the delegate's code 51, notAvailable for any other reason, also when it cannot be run
+ * @throws NetplugError degraded for the delegate's code of that name, notAvailable for any other reason, also when it cannot be run
  */
 export async function delegateStatus(delegate: Delegate): Promise<void> {
   let answer: DelegateAnswer;
@@ -83,7 +83,7 @@ export async function delegateStatus(delegate: Delegate): Promise<void> {
     throw new NetplugError("notAvailable", messageOf(thrown), { cause: thrown });
   }
   const { message, details } = toFailure("STATUS", delegate.type, answer.error);
-  throw new NetplugError(answer.error.code === 51 ? "degraded" : "notAvailable", message, { details });
+  throw new NetplugError(answer.error.code === ERROR_CODES.degraded ? "degraded" : "notAvailable", message, { details });
 }
 
 /**
@@ -119,7 +119,7 @@ async function callInAgreedVersion(
   const config = toDelegateConfig(verb, delegate.type, delegate.config);
   const wanted = versionOf(config);
   const answer = await invoke(verb, delegate, config);
-  if (answer.ok || answer.error.code !== 1) return { answer, cniVersion: wanted };
+  if (answer.ok || answer.error.code !== ERROR_CODES.incompatibleVersion) return { answer, cniVersion: wanted };
   const agreed = await negotiateVersion(delegate);
   if (agreed === undefined || agreed === wanted) return { answer, cniVersion: wanted };
   delegate.ports.log.debug("call delegate in another CNI version", { delegate: delegate.type, verb, wanted, agreed });
@@ -159,6 +159,6 @@ function toFailure(verb: CniVerb, type: string, { code, msg, details }: Delegate
   const explanation = details === undefined ? msg : `${msg}; ${details}`;
   return new NetplugError("delegateFailed", `${describeRun(verb, type)} failed: ${msg}`, {
     details: code === undefined ? explanation : `code ${code}: ${explanation}`,
-    retriable: code === 11,
+    retriable: code === ERROR_CODES.tryAgainLater,
   });
 }

@@ -1,6 +1,6 @@
 /** What the plugin itself says of its entries in a network config, before the config is put in place. */
 
-import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { ERROR_CODES, messageOf, NetplugError } from "../../lib/errors.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { mustStay } from "../binaries.ts";
@@ -30,7 +30,13 @@ const LEFT_TO_RUNTIME = { ETCD_USERNAME: "x", ETCD_PASSWORD: "x", ETCD_CERT_FILE
 const LEFT_TO_HOST = { nodename: "node", mtu: 1500 };
 
 /** Codes that speak of the config alone: its version, its form, its keys, and features that it combines. */
-const OF_THE_CONFIG: readonly unknown[] = [1, 4, 6, 7, 105];
+const OF_THE_CONFIG: readonly unknown[] = [
+  ERROR_CODES.incompatibleVersion,
+  ERROR_CODES.badEnvironment,
+  ERROR_CODES.cannotDecode,
+  ERROR_CODES.invalidConfig,
+  ERROR_CODES.featureDisabled,
+];
 
 /**
  * Refuses a network config for which the plugin would refuse every pod. The executable that pods will get is asked: ours, or one of
