@@ -17,7 +17,7 @@ export async function runAgain(
   verb: CniVerb,
   call: Call,
   { fault, run }: FailedRun,
-  remedies: readonly Remedy[] = [withoutDamaged, elsewhere],
+  remedies: readonly Remedy[] = [leaveOutDamaged, takeOtherAddresses],
 ): Promise<void> {
   for (const remedy of remedies) {
     const others = remedies.filter((other) => other !== remedy);
@@ -27,13 +27,13 @@ export async function runAgain(
   throw fault;
 }
 
-async function withoutDamaged(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<boolean> {
+async function leaveOutDamaged(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<boolean> {
   if (!(fault instanceof CorruptBlock)) return false;
   await (await import("./damaged-block/retry.ts")).retryWithoutDamaged(verb, call, { fault, run });
   return true;
 }
 
-async function elsewhere(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<boolean> {
+async function takeOtherAddresses(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<boolean> {
   // A delegate knows best which addresses are in use.
   if (verb !== "ADD" || !hasOwnIpam(call)) return false;
   const { isRouteInTheWay } = await import("./add/address-in-use/refusal.ts");

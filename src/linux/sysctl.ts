@@ -13,15 +13,15 @@ export interface SysctlWrite {
   readonly value: string;
   /** Whether a kernel without this setting will do. @default false */
   readonly isOptional?: boolean;
-  /** Whether it is not written where it has the value already, because a write does more than that. @default false */
-  readonly isLeftIfSo?: boolean;
+  /** Whether it is not written where it has the value already, because a write has other effects, too. @default false */
+  readonly isSkippedIfEqual?: boolean;
 }
 
 const FOLDER = "/proc/sys/net/";
 
 /** @throws {KernelError} also when it does not exist, unless it is optional */
-export function writeSysctl({ path, value, isOptional = false, isLeftIfSo }: SysctlWrite): void {
-  if (isLeftIfSo && linuxFiles.readText(FOLDER + path)?.trim() === value) return;
+export function writeSysctl({ path, value, isOptional = false, isSkippedIfEqual }: SysctlWrite): void {
+  if (isSkippedIfEqual && linuxFiles.readText(FOLDER + path)?.trim() === value) return;
   const bytes = new TextEncoder().encode(value);
   const number = libc().open(toCString(FOLDER + path), O_WRONLY | O_CLOEXEC, 0);
   if (number < 0) {

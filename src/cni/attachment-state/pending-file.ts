@@ -33,8 +33,8 @@ export interface PendingRelease {
   readonly pod?: PodIdentity | undefined;
 }
 
-/** No namespace must be gone before the release: our interface is known to be gone. */
-export const NOTHING: Pick<PendingRelease, "path" | "id"> = { path: "", id: "" };
+/** That of a release which need not wait until a namespace is gone: our interface is known to be gone. */
+export const NO_CONDITION: Pick<PendingRelease, "path" | "id"> = { path: "", id: "" };
 
 /** Between the addresses. Older versions write nothing behind the namespace's identity, and leave what is there unread. */
 const END_OF_ADDRESS = " ";

@@ -43,7 +43,7 @@ export function hostSettings(link: Pick<PodLink, "hostName" | "addresses">, leav
     { path: `ipv6/conf/${hostName}/accept_dad`, value: "0" },
     { path: `ipv6/conf/${hostName}/disable_ipv6`, value: "0" },
     { path: `ipv6/conf/${hostName}/proxy_ndp`, value: "1" },
-    ...(leavesForwarding ? [] : [{ path: `ipv6/conf/${hostName}/forwarding`, value: "1", isLeftIfSo: true }]),
+    ...(leavesForwarding ? [] : [{ path: `ipv6/conf/${hostName}/forwarding`, value: "1", isSkippedIfEqual: true }]),
   ];
   return [
     ...(families.includes(4) ? v4 : []),

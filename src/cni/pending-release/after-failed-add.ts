@@ -3,7 +3,7 @@
 import { NetplugError } from "../../lib/errors.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import { hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
-import { lastArrival, NOTHING, writePending } from "../attachment-state/pending-file.ts";
+import { lastArrival, NO_CONDITION, writePending } from "../attachment-state/pending-file.ts";
 import { hasOwnIpam, type LocalCall } from "../call.ts";
 import { waitForPendingLock } from "./lock.ts";
 
@@ -18,7 +18,7 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
   const isLate = hold.isCommitUnderWay && hasOwnIpam(call);
   const isThere = hasNodeFile(call, "unreleased");
   const until = isLate ? lastArrival(call) : 0;
-  if (!isThere) writePending(call, { ...NOTHING, until, addresses: [], pod: call.args.pod });
+  if (!isThere) writePending(call, { ...NO_CONDITION, until, addresses: [], pod: call.args.pod });
   using _lock = await waitForPendingLock(call);
   const isOthers = hold.state() === "taken" || hold.isSuperseded();
   if (!isOthers) await work();

@@ -4,7 +4,7 @@ import { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import type { Netns } from "../../linux/netns.ts";
 import { isFolderOfGone } from "../attachment-state/gone-netns.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
-import { NOTHING, type PendingRelease, readPending, writePending } from "../attachment-state/pending-file.ts";
+import { NO_CONDITION, type PendingRelease, readPending, writePending } from "../attachment-state/pending-file.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { findLink } from "../link/find.ts";
 import type { Kernel } from "../link/kernel.ts";
@@ -30,7 +30,7 @@ export function leavePendingUnlessRunAgain(call: Call, reason: unknown, holder: 
  */
 export function leavePending(call: LocalCall, holder: string | undefined, own?: PendingOfDel): void {
   tolerate(call, () => {
-    const condition = call.plugin === "netplug" && holder === "netplug" ? NOTHING : conditionOf(call, holder);
+    const condition = call.plugin === "netplug" && holder === "netplug" ? NO_CONDITION : conditionOf(call, holder);
     if (condition === undefined) return;
     const until = own?.until();
     // Its own is replaced in one step: the DEL may be killed at any moment.
@@ -55,9 +55,9 @@ function conditionOf(
   } catch {
     return undefined;
   }
-  if (netns === undefined) return isMain && isFolderOfGone(files, path) ? NOTHING : undefined;
+  if (netns === undefined) return isMain && isFolderOfGone(files, path) ? NO_CONDITION : undefined;
   using existing = netns;
-  if (isMain && holder === undefined && !hasInterface(kernel, existing, ifName)) return NOTHING;
+  if (isMain && holder === undefined && !hasInterface(kernel, existing, ifName)) return NO_CONDITION;
   return { path: existing.path, id: existing.id };
 }
 

@@ -12,7 +12,7 @@ import type { QueuedRequest, QueuedRequests } from "../../linux/turns/queued-req
 import { callAbout } from "../attachment-state/call-about.ts";
 import { readHold } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
-import { lastArrival, NOTHING, writePending } from "../attachment-state/pending-file.ts";
+import { lastArrival, NO_CONDITION, writePending } from "../attachment-state/pending-file.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { parseOwner, parseRequest } from "./request-text.ts";
 
@@ -56,5 +56,5 @@ function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
  */
 function releaseUnlessHeld(call: LocalCall, owner: AllocationOwner): void {
   if (isHeld(call, owner)) return;
-  tolerate(call, () => writePending(callAbout(call, owner), { ...NOTHING, until: lastArrival(call), addresses: [] }));
+  tolerate(call, () => writePending(callAbout(call, owner), { ...NO_CONDITION, until: lastArrival(call), addresses: [] }));
 }

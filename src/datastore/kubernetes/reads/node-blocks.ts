@@ -42,7 +42,7 @@ const MAX_BY_NAME = 16;
 /** Reads by name what the hint names, where it can be trusted; else by label, and replaces the hint. */
 export async function readNodeBlocks(node: string, reads: NodeReads): Promise<NodeBlocks> {
   const { batch, hints, readCluster, onAnotherRound } = reads;
-  if (hints?.node !== node) return sort(node, await listHeld(node, reads));
+  if (hints?.node !== node) return sort(node, await listByLabel(node, reads));
   const found = hints.read();
   const { trusted } = found;
   if (trusted !== undefined && trusted.blocks.length <= MAX_BY_NAME) {
@@ -50,7 +50,7 @@ export async function readNodeBlocks(node: string, reads: NodeReads): Promise<No
     if (trusted.cluster === cluster) return sort(node, objects);
     onAnotherRound();
   }
-  const [cluster, objects] = await Promise.all([readCluster(), listHeld(node, reads)]);
+  const [cluster, objects] = await Promise.all([readCluster(), listByLabel(node, reads)]);
   const blocks = sort(node, objects);
   // A hint that is too long for reading by name is complete nevertheless, and need not be replaced.
   if (trusted?.cluster !== cluster || objects.length <= MAX_BY_NAME) {
@@ -69,7 +69,7 @@ async function readByName(blocks: readonly BlockRef["cidr"][], batch: Batch): Pr
 }
 
 /** The blocks with the node's label. An object whose name no block can have belongs to no node, whatever its labels say. */
-async function listHeld(node: string, { batch, isDamageReported }: NodeReads): Promise<readonly BlockObject[]> {
+async function listByLabel(node: string, { batch, isDamageReported }: NodeReads): Promise<readonly BlockObject[]> {
   const objects = await batch.list(IPAM_BLOCKS, { labelSelector: holderLabel(node) });
   const named = objects.filter(({ metadata: { name = "" } }) => parseBlockName(name) !== undefined);
   return isDamageReported ? named.filter(isBlock) : named;

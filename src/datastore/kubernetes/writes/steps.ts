@@ -77,7 +77,7 @@ function toStep(write: Write): Step | undefined {
 
 function toBlockStep(write: BlockWrite): Step {
   const claims = write.op === "create-block" ? write.block.cidr : undefined;
-  return { phase: "write", ref: undefined, claims, run: settled(toBlockRun(write), toBlockError) };
+  return { phase: "write", ref: undefined, claims, run: translating(toBlockRun(write), toBlockError) };
 }
 
 function toBlockRun(write: BlockWrite): Step["run"] {
@@ -104,10 +104,10 @@ function toResourceStep(write: ResourceWrite): Step {
     const isEnd = write.op === "delete" || isWithoutAddresses(write.resource);
     const revision = write.op === "create" ? undefined : write.revision;
     const run = write.op === "delete" ? clearEndpoint(ref, revision) : writeEndpoint(ref, write.resource, revision);
-    return { phase: isEnd ? "end-endpoints" : "record-endpoints", ref: undefined, run: settled(run, toEndpointError) };
+    return { phase: isEnd ? "end-endpoints" : "record-endpoints", ref: undefined, run: translating(run, toEndpointError) };
   }
   const run = isCustom(kind) ? toCustomRun(kind, ref, write) : toNodeRun(ref, write);
-  return { phase: write.op === "delete" ? "delete" : "write", ref, run: settled(run, toResourceError) };
+  return { phase: write.op === "delete" ? "delete" : "write", ref, run: translating(run, toResourceError) };
 }
 
 function toCustomRun(kind: CustomKind, { name }: ResourceRef, write: ResourceWrite): Step["run"] {
@@ -147,8 +147,8 @@ const GONE = "" as Revision;
 /** What says that something is not as the write expects it. */
 const CONFLICTS: ReadonlySet<KubeReason> = new Set(["conflict", "alreadyExists", "notFound", "otherObject"]);
 
-/** The same run, with what its failure means. */
-function settled(run: Step["run"], toError: (thrown: unknown) => unknown): Step["run"] {
+/** The same run, whose failures are translated: a conflict into its outcome, any other by `toError`. */
+function translating(run: Step["run"], toError: (thrown: unknown) => unknown): Step["run"] {
   return async (client, options) => {
     try {
       return await run(client, options);
