@@ -42,7 +42,7 @@ export interface Call extends LocalCall {
   readonly datastore: Datastore;
   /** Whether the datastore's answers leave out damaged blocks, see `damaged-block/`: then nobody knows who has their addresses. */
   readonly isWithoutDamaged?: true;
-  /** A text that is equal for calls with equal access to one datastore, of which they see the same: one may serve another. */
+  /** A text that is equal for calls with the same access to the same datastore: one of them may serve another. */
   readonly datastoreKey: () => string;
   readonly prefetch: PrefetchFile;
   /**

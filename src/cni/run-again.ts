@@ -9,7 +9,8 @@ import type { CniVerb } from "./protocol/versions.ts";
 type Remedy = (verb: CniVerb, call: Call, failed: FailedRun) => Promise<boolean>;
 
 /**
- * Tries each remedy once: without a damaged block an ADD may be given an address in use, and without that need a damaged block.
+ * Tries each remedy once, both where one failure follows on the other: an ADD that leaves out a damaged block may be given an address in use, and
+ * one that leaves out that address may come to a damaged block.
  *
  * @throws `fault` where the call would fail again; NetplugError
  */

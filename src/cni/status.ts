@@ -18,7 +18,7 @@ import type { Kernel } from "./link/kernel.ts";
 import { arePodsLookedUp, isNodeLookedUp } from "./pod/facts.ts";
 import { transactPortsOf } from "./transact-ports.ts";
 
-/** No block that a pool gives, but it is asked for as one: on Kubernetes that may be forbidden, or the CRD of blocks may be missing. */
+/** No pool gives this block. It is asked for to see whether blocks can be read: on Kubernetes that may be forbidden, or their CRD may be missing. */
 const PROBED_BLOCK = parsePrefix("192.0.2.0/32");
 
 /** A setting that ADDs make in each pod. */

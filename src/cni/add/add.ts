@@ -93,7 +93,8 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
   const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
   const recording: Recording = { hold, keptLink, isUndoable: false };
-  // Who asks for an address may want to route by that pod. For one of a delegate there is no other, nor for what the attachment had before.
+  // Whoever asks for this very address may want to route through that pod. For a delegate's address, and for one that the attachment had before,
+  // there is no other choice.
   const isOnlyChoice = !("ipam" in request) || askerOf(request) !== undefined;
   const mayBeGateway = (): boolean => isOnlyChoice || !recording.isUndoable;
   const linkWork = new LinkWork({ call, hold, sockets, mayBeGateway, isReplacing: existing !== undefined, undo });

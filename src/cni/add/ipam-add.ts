@@ -63,7 +63,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
     if (isUnanswered || isEnded()) {
       pending?.leave();
       const released = await settle(async () => await (await import("./withdraw-attachment.ts")).withdrawAttachment(call, hold));
-      // Also so that it does not run again: it would find the addresses allocated, and give them.
+      // This failure also keeps the ADD from running again, which would find the addresses allocated, and give them.
       if (!released.ok) throw new UndoFailed(thrown, [new Error(`release addresses: ${messageOf(released.error)}`)]);
     } else if (isCommitted || hold.isCommitUnderWay) pending?.leave();
     else pending?.drop();

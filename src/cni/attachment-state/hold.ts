@@ -34,8 +34,8 @@ export type HoldState = "held" | "ended" | "taken" | "unknown";
 export interface Hold extends Disposable {
   state(): HoldState;
   /**
-   * Whether another ADD in the namespace has begun since, and there are no turns, as under another main plugin: both go on, but what this one
-   * would undo the other may have got.
+   * Whether another ADD in the same namespace has begun since. Only under another main plugin, where ADDs do not wait for each other: both go on,
+   * and what this one would undo may belong to the other by now.
    */
   isSuperseded(): boolean;
   /**
@@ -59,7 +59,7 @@ export interface Hold extends Disposable {
   isCommitUnderWay: boolean;
   /** For `transact()`: {@link requireHeld}, and a commit is sent. */
   readonly beforeCommit: () => void;
-  /** For `transact()`. Only one that is applied, and changes the same blocks, says that an earlier one whose reply was lost is refused. */
+  /** For `transact()`. A commit that is applied, and changes the same blocks, shows that an earlier one whose reply was lost will be refused. */
   readonly onOutcome: (isApplied: boolean) => void;
 }
 

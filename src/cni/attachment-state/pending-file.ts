@@ -41,7 +41,7 @@ const END_OF_ADDRESS = " ";
 /** Between the parts of a pod's name. */
 const END_OF_NAMESPACE = "/";
 
-/** That of the call's attachment. @returns undefined when nothing is pending, or the file is damaged: one that was emptied would say that nothing must be gone */
+/** That of the call's attachment. @returns undefined when nothing is pending, or the file is damaged: an empty one would read as a release without condition */
 export function readPending(call: LocalCall): PendingRelease | undefined {
   const [path, until, id, addresses = "", pod = ""] = readNodeFile(call, "unreleased")?.split(END_OF_PART) ?? [];
   if (path === undefined || until === undefined || id === undefined) return undefined;

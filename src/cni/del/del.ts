@@ -35,7 +35,7 @@ export async function del(call: Call): Promise<void> {
     pending?.drop();
     if (await isAnyDue) await (await import("../pending-release/carry-out.ts")).carryOutPending(call);
   } else if (link.ok && hasOwnIpam(call) && !ended.isTaken()) {
-    // Of what a newer ADD has, its own DEL leaves one.
+    // What a newer ADD has is for the DEL of that ADD.
     const { leavePendingUnlessRunAgain } = await import("../pending-release/after-failed-del.ts");
     leavePendingUnlessRunAgain(call, store.error, ended.plugin, pending);
   }

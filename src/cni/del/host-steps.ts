@@ -14,8 +14,8 @@ import { beginRemoval, type Removal } from "../link/remove.ts";
 const LOCK_WAIT_MS = 5_000;
 
 /**
- * Whether the call notes ahead what it is to release. No other DEL may come if it is killed, also where the runtime knows the ADD's result:
- * another interface's ADD may have failed, or the sandbox after it.
+ * Whether the call notes, before it removes anything, what it is to release: if it is killed, there may be no other DEL. That is so even where the
+ * runtime knows the ADD's result, because the ADD of another interface may have failed, or the sandbox after it.
  */
 export function isNotedAhead(call: LocalCall): boolean {
   return hasOwnIpam(call) && call.plugin === "netplug";
@@ -77,7 +77,7 @@ export function requireUnregistered(removal: LinkRemoval): void {
   if (!link.ok) throw link.error;
 }
 
-/** Once the link cannot be used any more. @throws what keeps it, or what the delegate says */
+/** Tells the delegate, once the link cannot be used any more. @throws what keeps the link, or what the delegate says */
 export async function releaseFromDelegate(call: LocalCall, removal: LinkRemoval, ended: EndedHold): Promise<void> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return;

@@ -33,8 +33,8 @@ export function watchConcurrentAdds(call: LocalCall): ConcurrentAdds {
   const { host, log } = call;
   const begun = host.processStartSinceBoot() ?? host.sinceBoot();
   const runningMs = host.clock.monotonic() - host.processStart();
-  // Never too early, because the time is read last: this process may wait for a processor before. So an ADD that has ended after it was
-  // under way when this process began.
+  // This moment is never too early, because the time is read last: this process may have waited for a processor before that. So an ADD that has
+  // ended after this moment was under way when this process began.
   const estimated = host.sinceBoot() - runningMs;
   const begunAtLatest = Math.min(Math.max(begun, estimated), begun + START_STEP_MS);
   const isOfRunningAdd = (hold: HoldNote | undefined): boolean =>

@@ -18,7 +18,7 @@ export function refuseAddress(address: Address): KernelError {
 /**
  * Whether the node has a route by the address: what it sends to that gateway would reach the pod.
  *
- * @param route the node's to the address, before a pod has it: only where that says it is a neighbour are all others looked at
+ * @param route how the node reaches the address before a pod has it. Only if that is as a neighbour, all other routes are looked at
  */
 export function isGateway(host: RouteSocket, address: Address, { index, gateway }: Route): boolean {
   // Of an "onlink" route the gateway itself may be reached by that route.

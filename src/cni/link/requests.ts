@@ -27,8 +27,8 @@ const DEFAULT_METRICS: Readonly<Record<Family, number>> = { 4: 0, 6: 1024 };
 /**
  * Settings of the host side; before it is up, so that its link-local address is usable at once.
  *
- * @param leavesForwarding whether that of IPv6 stays as the node has it for new interfaces, because of `isLearned()`: whether the node
- *   forwards is said by that of all interfaces
+ * @param leavesForwarding whether `forwarding` of IPv6 stays as the node sets it for new interfaces, because of `isLearned()`. Whether the node
+ *   forwards IPv6 depends on the setting of all interfaces, not on this one
  */
 export function hostSettings(link: Pick<PodLink, "hostName" | "addresses">, leavesForwarding: boolean): readonly SysctlWrite[] {
   const { hostName } = link;

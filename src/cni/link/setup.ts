@@ -89,7 +89,7 @@ function createPair({ host, netns }: LinkSockets, link: PodLink): CreatedLink {
   return { ...created, peer: created.peer };
 }
 
-/** Looks first how the node reaches the addresses without this link: what it sends to a gateway must not come here, not even until the undo. */
+/** First looks how the node reaches the addresses without this link: what it sends to a gateway must not come to the pod, not even until the undo. */
 function programHost(host: RouteSocket, link: PodLink, { index }: Link, mayBeGateway: boolean): void {
   const outcomes = host.transact(link.addresses.map((address) => getRoute(address)));
   for (const [i, address] of link.addresses.entries()) {

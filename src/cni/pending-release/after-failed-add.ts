@@ -22,6 +22,6 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
   using _lock = await waitForPendingLock(call);
   const isOthers = hold.state() === "taken" || hold.isSuperseded();
   if (!isOthers) await work();
-  // What arrives after this is for a later DEL; what was there before may be the newer ADD's.
+  // The file stays for what may arrive after this, which a later DEL releases; one that was there before may be the newer ADD's.
   if (isOthers ? !isThere : !isLate) removeNodeFile(call, "unreleased");
 }

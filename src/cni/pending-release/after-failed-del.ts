@@ -12,12 +12,12 @@ import { addressesOf } from "../protocol/result.ts";
 import type { PendingOfDel } from "./while-deleting.ts";
 
 /**
- * Leaves to a later DEL what a DEL could not release, whatever the reason: the runtime may not repeat it when the reason has passed. Nothing
- * after a damaged block, without which the same call tries again.
+ * Leaves to a later DEL what this one could not release, whatever the reason: the runtime may not repeat the DEL when the reason has passed. After
+ * a damaged block it leaves nothing, because the same call is run again without that block.
  *
  * @param reason why it was not released
  * @param holder the plugin that held the attachment, if that is known
- * @param own the DEL's own, in whose place the pending release comes
+ * @param own the pending release that the DEL wrote as it began, which this one replaces
  */
 export function leavePendingUnlessRunAgain(call: Call, reason: unknown, holder: string | undefined, own: PendingOfDel | undefined): void {
   if (call.isWithoutDamaged === true || !(reason instanceof CorruptBlock)) leavePending(call, holder, own);
@@ -33,7 +33,7 @@ export function leavePending(call: LocalCall, holder: string | undefined, own?: 
     const condition = call.plugin === "netplug" && holder === "netplug" ? NO_CONDITION : conditionOf(call, holder);
     if (condition === undefined) return;
     const until = own?.until();
-    // Its own is replaced in one step: the DEL may be killed at any moment.
+    // The DEL's own is replaced in one step, because the DEL may be killed at any moment.
     const there = until === undefined ? readPending(call) : undefined;
     // One about another namespace stays: the addresses may still be in use there.
     if (there !== undefined && there.path !== condition.path) return;

@@ -9,7 +9,7 @@ import { waitForPendingLock } from "./lock.ts";
 /** @see cancelPending */
 export async function cancelUnderLock(call: LocalCall, hold: Hold, writeOwn: (() => void) | undefined): Promise<void> {
   using _lock = await waitForPendingLock(call);
-  // What an earlier ADD has sent is looked for after this one, unless this one's own commit changes the same blocks.
+  // What an earlier ADD has sent may still arrive: it is looked for after this ADD, unless this one's own commit changes the same blocks.
   const pending = tolerate(call, () => readPending(call));
   if (pending !== undefined && mayArrive(call, pending.until)) hold.isCommitUnderWay = true;
   const isReplaced = tolerate(call, () => {

@@ -75,7 +75,7 @@ async function releaseDue(call: Call, due: readonly DueRelease[]): Promise<void>
   throwFirstFailure(steps);
 }
 
-/** Records of pods, which no allocation may name. One that is a view of its pod ends with it. */
+/** Records of pods: there may be no allocation that names them. A record that is a view of its pod ends with the pod. */
 function recordsOf({ node, datastore, plugin }: Call, batch: readonly DueRelease[]): readonly RecordQuery[] {
   if (plugin === "netplug-ipam" || datastore.traits.recordsArePods) return [];
   const ofPods = batch.filter(({ pod }) => pod !== undefined);

@@ -54,9 +54,9 @@ function listStale(call: LocalCall, looks: number): readonly StaleHold[] {
 /** @throws NetplugError ioFailure */
 function toPending({ theirs, hold: { path, id, takenAt } }: StaleHold): void {
   if (!hasNodeFile(theirs, "unreleased")) writePending(theirs, { path, id, until: 0, addresses: [] });
-  // Nothing would be known of the attachment any more.
+  // Without the hold nothing would be known of the attachment any more.
   if (readPending(theirs) === undefined) return;
-  // An earlier one keeps its own condition. An ADD that takes hold from now on finds either.
+  // An earlier pending release keeps its own condition. An ADD that takes hold from now on finds one or the other.
   if (readHold(theirs)?.takenAt === takenAt) removeNodeFile(theirs, "attached");
 }
 

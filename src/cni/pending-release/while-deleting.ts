@@ -13,8 +13,8 @@ export interface PendingOfDel {
   /** Notes, before the DEL ends a hold, that the addresses are to be released when the hold's namespace is gone. */
   readonly write: (hold: HoldNote) => void;
   /**
-   * Removes it: the DEL has released the addresses that there are, or is done anew. It stays where the ADD was killed, whose last request
-   * may still arrive.
+   * Removes it: the DEL has released what there is, or is run again. It stays where the ADD was killed, because that ADD's last request may still
+   * arrive.
    */
   drop(): void;
   /**
@@ -36,7 +36,7 @@ export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
   let until: number | undefined;
   return {
     write({ path, id, plugin, isOver }) {
-      // Of an interface that we did not make nobody could tell when it ends.
+      // Nobody could tell when an interface that we did not make is gone.
       if (plugin !== "netplug" || id === "") return;
       tolerate(call, () => {
         // An earlier call knew more.

@@ -67,7 +67,7 @@ function isKnown(key: string): key is keyof Values {
 
 /**
  * Whether `K8S_POD_NAME` is the name of a container and not of a pod. Podman puts every container's name there, often one that no pod could have
- * (`happy_pike`), a build of it, or of Buildah, the container's ID (`buildah-buildah496399553`). Neither sets another key of Kubernetes;
+ * (`happy_pike`); builds by Podman and Buildah put the container's ID there (`buildah-buildah496399553`). They set no other key of Kubernetes;
  * runtimes with pods do. The test is narrow, so that a pod whose namespace is missing is not taken for a container.
  */
 function isOfPodman([first, second = "", ...more]: readonly string[], containerID: string): boolean {

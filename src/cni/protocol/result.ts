@@ -19,7 +19,7 @@ export interface CniResult {
   readonly dns: JsonObject | undefined;
 }
 
-/** Of ours, the first is the host side and the second the pod side. */
+/** In our own results the first is the host side, and the second the pod side. */
 export interface ResultInterface {
   readonly name: string;
   readonly mac?: string;
@@ -32,7 +32,7 @@ export interface ResultInterface {
   readonly [unknownField: string]: unknown;
 }
 
-/** Of `netplug`, a /32 or /128 on interface 1; of `netplug-ipam`, with its block's prefix length and a gateway. */
+/** From `netplug` a /32 or /128 on interface 1; from `netplug-ipam` an address with its block's prefix length, and a gateway. */
 export interface ResultIp {
   /** Address and prefix length. */
   readonly address: string;
@@ -42,7 +42,7 @@ export interface ResultIp {
   readonly [unknownField: string]: unknown;
 }
 
-/** Of ours, one that was installed in the pod; those of a `prevResult` are kept as they came. */
+/** In our own results one that was installed in the pod; those of a `prevResult` are kept as they came. */
 export interface ResultRoute {
   /** Address and prefix length. */
   readonly dst: string;

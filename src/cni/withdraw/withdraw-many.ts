@@ -70,8 +70,8 @@ export async function withdrawBatch(
 }
 
 /**
- * Whether a record is of this node and network. One that is a view of a pod names no network: as for a DEL, it is another's if that has the
- * interface of the same container and name.
+ * Whether a record is of this node and network. A record that is a view of a pod names no network: as in a DEL, it is another network's if that one
+ * has the interface that the record names.
  */
 export function isOwn({ node, config, host }: Call, record: WorkloadEndpoint): boolean {
   const { node: ofNode, network, interfaceName } = record.spec;

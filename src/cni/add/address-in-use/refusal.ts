@@ -11,7 +11,10 @@ import type { RouteSocket } from "../../../linux/netlink/route-socket.ts";
 import { withUser } from "../../link/in-use.ts";
 import { USE_ADDRESS } from "../../link/node-address.ts";
 
-/** Whether an ADD failed because there is a route to its address, or the node has it itself. Of one that left something behind, the undo failed, too. */
+/**
+ * Whether an ADD failed because there is a route to its address, or because the node has the address itself. False for an ADD that left
+ * something behind: what it throws is the failure of the undo.
+ */
 export function isRouteInTheWay(fault: unknown): fault is KernelError {
   if (!(fault instanceof KernelError) || fault.errno !== EEXIST) return false;
   if (fault.operation !== "add route" && fault.operation !== USE_ADDRESS) return false;
@@ -25,8 +28,8 @@ export function toAddFailure(request: AddRequest, host: RouteSocket, fault: unkn
 }
 
 /**
- * The failure of an ADD that asks for its addresses. It says who asks; and it is no longer a {@link isRouteInTheWay}, after which the ADD would
- * run again: it would be given the same address.
+ * The failure of an ADD for which somebody asks for this very address. It says who asks; and it is none of those of {@link isRouteInTheWay}, so
+ * the ADD does not run again: it would be given the same address.
  *
  * @param askedBy undefined where nobody asks: the failure stays as it is
  */

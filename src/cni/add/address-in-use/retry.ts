@@ -1,7 +1,7 @@
 /**
- * Runs an ADD again after the node turned out to have a route to the address that it was given, when its work is undone. Somebody here uses that
- * address, although the datastore has it free: it was restored from a backup, say. Otherwise a node whose only free address is such a one
- * would give it to each ADD, and no pod could start. This time addresses to which the node has routes, and its gateways, are not given.
+ * Runs an ADD again, once its work is undone, because the node has a route to the address that it was given. Somebody here uses that address,
+ * although the datastore calls it free, for example after it was restored from a backup. Without a second run, a node whose only free address is
+ * in use would give it to each ADD, and no pod could start. The second run gets no address to which the node has a route, and no gateway.
  */
 
 import { NetplugError } from "../../../lib/errors.ts";
@@ -18,10 +18,10 @@ import { withReserved } from "./with-reserved.ts";
 /** @throws `fault` where the pools have no other address; NetplugError */
 export async function retryElsewhere(call: Call, { fault, run }: FailedRun<KernelError>): Promise<void> {
   const inUse = routedAddresses(call.host.kernel);
-  // A DEL that came while the ADD was undone has removed the hold; the second run would take one of its own, and not notice.
+  // A DEL that came during the undo has removed the hold; the second run would take a hold of its own, and not notice the DEL.
   if (!inUse.includes(fault.object) || !hasNodeFile(call, "attached")) throw fault;
   call.log.warning("the address is in use on this node, and allocated to nobody: take another one", { reason: fault.message });
-  // Of this process alone: whoever served its request in the queue would not know what is in use.
+  // A key that no other process has: one that served our request from the queue would not know what is in use.
   const datastoreKey = (): string => `${call.datastoreKey()} of process ${call.host.processId}`;
   try {
     await run({ ...call, datastore: withReserved(call.datastore, inUse), datastoreKey });
@@ -31,7 +31,7 @@ export async function retryElsewhere(call: Call, { fault, run }: FailedRun<Kerne
   }
 }
 
-/** `10.65.0.7/32`, of all to which the host has a route of their own, of its own, and of its gateways. */
+/** In the form `10.65.0.7/32`: addresses that have a route of their own on the host, the host's own addresses, and its gateways. */
 function routedAddresses(kernel: Kernel): readonly string[] {
   using host = kernel.openRouteSocket();
   const routes = [...host.dump(listRoutes(4)), ...host.dump(listRoutes(6))].flatMap(toRoutes);

@@ -1,4 +1,4 @@
-/** Whether the node has a route to an address alone, or by it: then somebody uses it, or the node has the address itself. */
+/** Whether an address is in use: the node has a route to it alone, or through it, or has the address itself. */
 
 import { type Address, WIDTH } from "../../../lib/ip/address.ts";
 import type { KernelError } from "../../../linux/kernel-error.ts";
@@ -10,7 +10,7 @@ import type { Kernel } from "../../link/kernel.ts";
 import { isGateway, refuseAddress } from "../../link/node-address.ts";
 import { withAsker } from "./refusal.ts";
 
-/** Of one address, for all traffic: a route of another table is for some. */
+/** Whether a route is to one address alone, and for all traffic: a route in another table is for some traffic only. */
 export function isOfUser({ table, isLocal, destination: { family, length } }: Route): boolean {
   return (isLocal || table === RT_TABLE_MAIN) && length === WIDTH[family];
 }
@@ -24,8 +24,8 @@ export interface Destination {
 }
 
 /**
- * Refuses addresses to which there is a route, or by which; of those that somebody asks for only the node's own. Where the kernel cannot tell, an address
- * counts as free.
+ * Refuses addresses to which, or through which, the node has a route; where somebody asks for these very addresses, only the node's own. Where the
+ * kernel cannot tell, an address counts as free.
  *
  * @throws NetplugError kernelRefused
  */
