@@ -79,7 +79,7 @@ function writableKindOf(kind: unknown): KindInfo<Kind> {
   if (info !== undefined) return info as KindInfo<Kind>;
   const meant = typeof kind === "string" ? nearestName(kind, Object.keys(KINDS)) : undefined;
   const hint = meant === undefined ? "" : `; did you mean "${meant}"?`;
-  // Of an object that names no kind at all nothing is known.
+  // Nothing is known of an object that names no kind at all.
   const Fault = typeof kind === "string" ? UnknownKind : ValidationError;
   throw new Fault("input", [
     {

@@ -77,7 +77,7 @@ function splitPartial(argv: readonly string[]): {
   return { before: [...before, flag], partial: value, attached: word.slice(0, word.length - value.length) };
 }
 
-/** Of what is proposed the parser of commands keeps what begins as it is typed. */
+/** The parser of commands keeps those proposals that begin with what is typed. */
 async function proposeObjects(cli: Cli, words: readonly string[], typed: string): Promise<readonly string[]> {
   const [command = "", ...rest] = words;
   if (command === "ipam") return await listNames(cli, "IPPool", undefined); // `ipam split --name`
@@ -93,7 +93,7 @@ async function proposeObjects(cli: Cli, words: readonly string[], typed: string)
   return proposals.filter((name) => !positional.includes(name));
 }
 
-/** Of a selector's requirements the last is being written: `zone=a,ra`. */
+/** The last of a selector's requirements is being written: `zone=a,ra`. */
 async function proposeLabelsOf(cli: Cli, [, ...rest]: readonly string[], typed: string): Promise<readonly string[]> {
   const { positional } = splitFlags(rest);
   const info = findKind(positional[0] ?? "");

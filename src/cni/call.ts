@@ -30,7 +30,7 @@ export interface LocalCall {
   readonly host: Host;
   readonly log: Log;
   readonly ledger: Ledger;
-  /** Of the whole call but the wait for the pod's policy. */
+  /** Limits the whole call, except for the wait for the pod's policy. */
   readonly deadline: Deadline;
 }
 

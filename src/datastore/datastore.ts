@@ -21,9 +21,9 @@ export interface Stored<T> {
    * merely gives no address, but an unreadable reservation may forbid one.
    */
   readonly isUnreadable?: boolean;
-  /** Of an object of an API server: the finalizers, which keep it for a while after its deletion. @default none */
+  /** The finalizers of an object of an API server: they keep it for a while after its deletion. @default none */
   readonly finalizers?: readonly string[];
-  /** Of such an object: whether it is being deleted, which nothing takes back. @default false */
+  /** Whether such an object is being deleted, which nothing takes back. @default false */
   readonly isEnding?: boolean;
 }
 
@@ -53,7 +53,7 @@ export type Query =
   | { readonly type: "block-of-address"; readonly address: Address }
   /** How many blocks are claimed inside a prefix. */
   | { readonly type: "count-blocks"; readonly within: Prefix }
-  /** Claimed blocks that overlap a prefix, in address order, without those that begin below `from`; one that is being deleted is of the node "". */
+  /** Claimed blocks that overlap a prefix, in address order, without those that begin below `from`; the node of one that is being deleted is "". */
   | { readonly type: "claimed-blocks"; readonly within: Prefix; readonly from?: Address; readonly limit: number }
   /** Blocks inside a prefix without any allocation, in address order, with the time since which they are empty. */
   | { readonly type: "empty-blocks"; readonly within: Prefix; readonly limit: number }
@@ -160,7 +160,7 @@ export interface RequestOptions {
   readonly mayLag?: boolean;
 }
 
-/** Something in the datastore that netplug would have written otherwise. */
+/** Something in the datastore that is not as netplug would have written it. */
 export interface Damage {
   /** What it should be; an index entry of a block counts as the block. */
   readonly kind: Kind | "IPAMBlock";

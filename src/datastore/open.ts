@@ -12,7 +12,7 @@ import { LazyDatastore } from "./lazy-datastore.ts";
 
 /** What drivers need of the outside world. */
 export interface DatastorePorts extends EtcdPorts {
-  /** Of those who may be asked for the Kubernetes datastore. */
+  /** Needed by roles that may be asked for the Kubernetes datastore. */
   readonly kubernetes?: Pick<KubernetesPorts, "processes" | "env" | "takeLock"> & {
     /** Gives a client that others use too; called by the first request. @default one of its own */
     readonly openClient?: (() => Promise<KubeClient>) | undefined;

@@ -34,7 +34,7 @@ export const HOST_MAC = "ee:ee:ee:ee:ee:ee" as MacAddress;
 /** What {@link tryParsePodMac} reads, for messages. */
 export const POD_MAC_FORM = `a unicast address aa:bb:cc:dd:ee:ff, not the host side's ${HOST_MAC}`;
 
-/** A MAC address that is asked for the pod's side. The host side's own would make the pod take its next hop for itself. */
+/** A MAC address that somebody asks for on the pod's side. With the host side's own, the pod would take its next hop for itself. */
 export function tryParsePodMac(text: string): MacAddress | undefined {
   const mac = tryParseMac(text);
   return mac === HOST_MAC ? undefined : mac;

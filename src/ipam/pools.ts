@@ -15,7 +15,7 @@ export interface Pool {
   readonly blockLength: number;
   readonly spec: CompleteIPPoolSpec;
   readonly revision: Revision;
-  /** Why nobody may use it: disabled, or a pool that is older, or as old and first by name, has the same addresses. */
+  /** Why nobody may use it: it is disabled, or its addresses belong to an older pool, or to one that is as old and first by name. */
   readonly unusable: string | undefined;
 }
 
@@ -53,7 +53,7 @@ interface ValidPool {
   readonly createdAt: number;
 }
 
-/** Reads the pools. Of overlapping ones only the oldest, then the first by name, can be used. */
+/** Reads the pools. Among overlapping ones only the oldest, or of equal age the first by name, can be used. */
 export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   const byName = [...stored].sort((a, b) => compareTexts(a.value.metadata.name, b.value.metadata.name));
   const invalid: PoolTable["invalid"][number][] = [];
@@ -69,7 +69,7 @@ export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   return { pools, invalid };
 }
 
-/** By name: why a pool gives nothing that overlaps an older one, or one that is as old and first by name. */
+/** By name: why a pool gives nothing, because it overlaps an older one, or one that is as old and first by name. */
 function findOverlaps(valid: readonly ValidPool[]): ReadonlyMap<string, string> {
   const reasons = new Map<string, string>();
   if (!haveOverlap(valid.map(({ pool }) => pool.cidr))) return reasons;

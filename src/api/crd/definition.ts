@@ -3,8 +3,8 @@
 import type { CelRule, OpenApiSchema, PrinterColumn } from "./custom-resource-definition.ts";
 
 /**
- * A sentence for every field of a spec, for `kubectl explain`; a field that is missing here does not compile. Of a field that is
- * an object, or a list of them, also the sentences of its fields.
+ * A sentence for every field of a spec, for `kubectl explain`; a field that is missing here does not compile. A field that is
+ * an object, or a list of them, has the sentences of its own fields besides.
  */
 export type FieldTexts<T> = { readonly [K in keyof Required<T>]: FieldText<Exclude<T[K], undefined>> };
 

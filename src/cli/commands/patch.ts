@@ -76,7 +76,7 @@ function requireKnownRemovals(current: Resource, change: unknown): void {
   if (problems.length > 0) throw new ValidationError(`${current.kind} ${quote(current.metadata.name)}`, problems);
 }
 
-/** Of a patch only what it removes and the object does not have. */
+/** The part of a patch that removes what the object does not have. */
 function removalsOfNothing(change: unknown, current: unknown): Readonly<Record<string, unknown>> {
   const there = isJsonObject(current) ? current : {};
   const kept = Object.entries(isJsonObject(change) ? change : {}).flatMap(([key, value]): [string, unknown][] => {

@@ -51,7 +51,7 @@ export function readCachedAddresses(
   return withRivals(found);
 }
 
-/** Of several containers that had one interface, one after the other without a DEL, nothing tells the last. */
+/** Where several containers had one interface, one after the other without a DEL, nothing tells which was the last. */
 function withRivals(found: readonly HostAddress[]): readonly HostAddress[] {
   const users = Map.groupBy(found, ({ address, where }) => `${toAddressText(address)} ${where}`);
   return [...users.values()].flatMap((rivals) => (rivals.length === 1 ? rivals : rivals.map((one) => ({ ...one, where: undefined }))));

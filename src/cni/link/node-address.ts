@@ -21,7 +21,7 @@ export function refuseAddress(address: Address): KernelError {
  * @param route how the node reaches the address before a pod has it. Only if that is as a neighbour, all other routes are looked at
  */
 export function isGateway(host: RouteSocket, address: Address, { index, gateway }: Route): boolean {
-  // Of an "onlink" route the gateway itself may be reached by that route.
+  // The gateway of an "onlink" route may itself be reached by that route.
   if (gateway !== undefined) return equalAddresses(gateway, address);
   if (index === undefined) return false;
   const bytes = toAddressBytes(address);

@@ -63,7 +63,7 @@ function toFamily(family: "4" | "6", ips: readonly ResultIp[], routes: readonly 
   return { ip: address, ...rest, ...(own.length > 0 && { routes: own }) };
 }
 
-/** Of text that is known to be an address with its prefix length. */
+/** For text that is known to be an address with its prefix length. */
 function familyOf(cidr: string): "4" | "6" {
   return cidr.includes(":") ? "6" : "4";
 }

@@ -9,7 +9,7 @@ import { BlockHints, type HintPorts } from "./state/block-hints.ts";
 
 /** What the driver needs of the outside world. */
 export interface KubernetesPorts extends KubePorts {
-  /** Of those whose config asks for a hint of the node's blocks, which only the plugin's does. */
+  /** Needed where the config asks for a hint of the node's blocks, as only the plugin's does. */
   readonly takeLock?: HintPorts["takeLock"] | undefined;
   /** One that exists already, with its connections. @default one of its own */
   readonly kubeClient?: KubeClient | undefined;

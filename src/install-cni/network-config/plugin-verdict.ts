@@ -42,8 +42,8 @@ const OF_THE_CONFIG: readonly unknown[] = [
  * Refuses a network config for which the plugin would refuse every pod. The executable that pods will get is asked: ours, or one of
  * somebody else that stays in the folder. One that cannot be asked refuses nothing.
  *
- * Of an entry of another main plugin that calls `netplug-ipam`, too, `netplug` is asked: it reads the same keys, and needs a namespace, without
- * which `netplug-ipam` would give an address. That of somebody else is not asked.
+ * For an entry of another main plugin that calls `netplug-ipam`, `netplug` is asked as well: it reads the same keys, and it needs a namespace,
+ * without which `netplug-ipam` would give an address. A `netplug-ipam` of somebody else is not asked.
  *
  * @param origin of the config, for messages
  * @throws NetplugError invalidConfig
@@ -88,7 +88,7 @@ function entriesOf(config: string): readonly OwnEntry[] {
       ...leftToHost(entry),
       type: PLUGIN,
       name,
-      // Of several, the runtime takes one that it knows.
+      // Where there are several, the runtime takes one that it knows.
       ...(cniVersions === undefined && { cniVersion }),
       // Nothing of this belongs in the host's log.
       ...(String(entry["log_file_path"]).startsWith("/") && { log_file_path: "/dev/null" }),

@@ -10,7 +10,7 @@ export const TLS_FOLDER = "netplug-tls";
 
 const OWN_NAMES: readonly string[] = [KUBECONFIG_NAME, TLS_FOLDER];
 
-/** The network config's name. Of a template its own content says which name it may have. @throws NetplugError invalidConfig */
+/** The network config's name. Which name a template may have depends on its content. @throws NetplugError invalidConfig */
 export function readConfName(env: Environment, isOurList: boolean): string {
   const name = readFileName(env, "CNI_CONF_NAME") ?? "10-netplug.conflist";
   if (!isOurList || !isNameOfSingle(name)) return name;

@@ -167,7 +167,7 @@ function tryTakeOver(search: Search, pool: Pool, ref: BlockRef, prefetch: Refs):
 /**
  * Other nodes' empty blocks of a pool, some at a time, rotated so that not all nodes try the same one first. Blocks that have been empty for
  * longer than a cool-down come first: in the others addresses may still cool down, if the setting was raised after they were listed. Where
- * borrowing is allowed, further blocks are not tried: addresses in them can be borrowed.
+ * borrowing is allowed, it ends with the first list that has candidates: addresses in further blocks can be borrowed.
  */
 function* emptyBlocks({ context, request, spread, coolingDownBlocks }: Search, pool: Pool, later: readonly Pool[]): Generator<Refs> {
   const queryOf = ({ cidr }: Pool, limit: number) => ({ type: "empty-blocks", within: cidr, limit }) as const satisfies Query;

@@ -16,7 +16,7 @@ import type { Assigned } from "./plan-context.ts";
 /** Blocks with spare addresses that one query asks for at first; more when none of them will do. */
 const SPARE_BLOCKS = 64;
 
-/** Of those that may lend, how many are read at once at first. */
+/** How many of those that may lend are read at once at first. */
 const LENDERS = 8;
 
 /** Takes an address out of another node's block, which stays with that node. */

@@ -33,7 +33,7 @@ function isAboutBlocks(query: Query): boolean {
   return query.type === "get" ? query.ref.kind === "IPPool" : query.type !== "list";
 }
 
-/** Whether the answer is a record with addresses: if it looks right, no decision writes it again. */
+/** Whether the answer is a record with addresses: as long as they look right, no decision writes it, and so no conflict shows that it is old. */
 function hasAddresses(query: Query, facts: Facts): boolean {
   if (query.type !== "get" || query.ref.kind !== "WorkloadEndpoint") return false;
   const stored = facts.find(query)?.answer;

@@ -69,7 +69,7 @@ export interface TransactOptions<T> {
   readonly queueRequest?: TurnWait["request"];
   /** Called before every commit. When it throws, nothing is committed, and the operation ends. */
   readonly beforeCommit?: (() => void) | undefined;
-  /** Called after a commit of which it is known whether it was applied. One whose reply was lost, also one before it, may arrive later. */
+  /** Called after a commit that is known to be applied, or refused. One whose reply was lost may still arrive, an earlier one too. */
   readonly onOutcome?: (isApplied: boolean) => void;
   /**
    * Work to do while the datastore waits for its disk; called for every try, with the result that the commit will have if it succeeds. What

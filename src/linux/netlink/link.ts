@@ -72,7 +72,7 @@ export interface VethSpec {
   /** Bytes, of both ends. */
   readonly mtu: number;
   readonly mac: MacAddress;
-  /** Of both ends: the kernel gives the other one as many as there are processors unless told. */
+  /** On both ends: unless told, the kernel gives the other end as many as there are processors. */
   readonly queues: number;
   readonly peerName: string;
   readonly peerMac: MacAddress;

@@ -62,7 +62,7 @@ export interface RouteSpec {
   readonly index: Ifindex;
   /** undefined: the destination is on the link itself. */
   readonly gateway?: Address;
-  /** Of several routes to one destination the lowest counts. @default the kernel's: 0 for IPv4, 1024 for IPv6 */
+  /** Among several routes to one destination the lowest counts. @default the kernel's: 0 for IPv4, 1024 for IPv6 */
   readonly metric?: number;
   /** Whether a route of another interface to the same destination and metric may be there, and stays the first choice. IPv4 only. @default false */
   readonly isAppended?: boolean;
@@ -88,7 +88,7 @@ export function addRoute({ destination, index, gateway, metric, isAppended = fal
  */
 export function getRoute(address: Address, through?: Ifindex): NetlinkRequest {
   const { family } = address;
-  // Of IPv6 the table is always said, and the flag is refused.
+  // For IPv6 the kernel always says the table, and refuses the flag.
   const flags = family === 4 ? RTM_F_FIB_MATCH | RTM_F_LOOKUP_TABLE : RTM_F_FIB_MATCH;
   const words: Words = [toWord(toAf(family), WIDTH[family], 0, 0), 0, flags];
   pushAddress(words, RTA_DST, address);

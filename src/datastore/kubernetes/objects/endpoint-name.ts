@@ -24,7 +24,7 @@ export function parseEndpointName(name: string): EndpointPlace | undefined {
   return { node, pod, ifName };
 }
 
-/** Of an odd run of dashes the first one separates: a node or pod never ends with one, an interface may begin with it. */
+/** In an odd run of dashes the first one separates: a node or pod never ends with one, an interface may begin with it. */
 function splitName(name: string): readonly string[] {
   const parts: string[] = [];
   let part = "";

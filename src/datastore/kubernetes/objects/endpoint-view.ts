@@ -181,9 +181,10 @@ function toNetwork(ip: string): string {
 }
 
 /**
- * What a pod with a sandbox has, and the record does not say: somebody may have cleared or changed that. Without a sandbox, as between the DEL
- * and the next ADD, the kubelet goes on naming the addresses that the pod had; of a pod that ends it may do so for some seconds. The kubelet
- * calls a pod ended after the DEL, so one that has its sandbox was called so by somebody else, as when its node was lost: it may still run.
+ * Addresses that a pod with a sandbox has, and that the record lacks: somebody may have cleared or changed the record. A pod without a sandbox, as
+ * between the DEL and the next ADD, has none, although the kubelet goes on naming those that it had; for a pod that ends it may do so for some
+ * seconds. The kubelet calls a pod ended after the DEL. So if an ended pod has its sandbox, somebody else called it ended, as when its node was
+ * lost, and it may still run.
  */
 function toReported(
   pod: Pod,

@@ -19,7 +19,7 @@ export function readUndamaged(objects: readonly BlockObject[], onDamage: (damage
   const readable: Stored<Block>[] = [];
   for (const object of objects) {
     const { name = "" } = object.metadata;
-    // Of one that is being deleted lists name no node.
+    // Lists name no node for one that is being deleted.
     const node = isEnding(object.metadata) ? undefined : object.spec?.node;
     const cidr = parseBlockName(name);
     const place = { kind: "IPAMBlock", name, ...(cidr !== undefined && { cidr }), ...(node !== undefined && { node }) } as const;

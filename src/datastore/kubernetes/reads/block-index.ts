@@ -48,7 +48,7 @@ export interface IndexSources {
 /** Answers the index queries of one round. */
 export class IndexReads {
   readonly #sources: IndexSources;
-  /** Of all queries about few cells: one request for all of them. */
+  /** The cells of all queries about few of them: one request asks for all. */
   readonly #cells: readonly string[];
   readonly #mayLag: boolean;
 

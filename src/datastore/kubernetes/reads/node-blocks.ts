@@ -98,7 +98,7 @@ function sort(node: string, objects: readonly BlockObject[]): NodeBlocks {
       else own.push(read);
       continue;
     }
-    // Of another node's block we may not need the record.
+    // We may not need the record of another node's block.
     const stored = read instanceof CorruptBlock ? undefined : read;
     const isBorrowed =
       stored === undefined

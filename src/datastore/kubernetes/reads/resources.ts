@@ -22,9 +22,9 @@ const MAX_AT_ONCE = 16;
 export class ResourceReads {
   readonly #batch: Batch;
   readonly #options: Pick<ReadOptions, "mayLag" | "onPage">;
-  /** Of more pools, as an ADD asks for them that finds one after the other full, one list of the newest tells. */
+  /** Whether pools come from one list of the newest: they are more than that, as for an ADD that finds one pool after the other full. */
   readonly #listsPools: boolean;
-  /** Of more pods, as a GC asks for them, each is asked for when the one that many places before it is answered. */
+  /** Where they are more than that, as for a GC, each is asked for once the one {@link MAX_AT_ONCE} places before it is answered. */
   readonly #pods: Promise<Pod | undefined>[] = [];
 
   constructor(batch: Batch, queries: readonly Query[] = [], options: Pick<ReadOptions, "mayLag" | "onPage"> = {}) {

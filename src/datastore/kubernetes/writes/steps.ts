@@ -48,7 +48,7 @@ export interface Step {
 type ResourceWrite = WriteOf<"create" | "update" | "delete">;
 type BlockWrite = WriteOf<"create-block" | "update-block" | "delete-block">;
 
-/** A request for our own types fails rather than to lose a field. */
+/** For requests about our own types: one that would lose a field fails instead. */
 const STRICT = { isStrict: true } as const;
 
 /**

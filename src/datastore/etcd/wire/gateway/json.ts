@@ -92,7 +92,7 @@ function decodeRanges(reply: JsonTxnReply): readonly RangeReply[] {
   }));
 }
 
-/** Of text of any characters; keys, which are ASCII, take `btoa`. Natively: a regular expression costs more at the first use. */
+/** For text with any characters; keys, which are ASCII, take `btoa`. Natively: a regular expression costs more at the first use. */
 function toBase64(text: string): string {
   return new TextEncoder().encode(text).toBase64();
 }
