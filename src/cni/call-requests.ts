@@ -2,13 +2,15 @@
 
 import type { AllocationOwner, AttachmentId } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import { toAlias, toEndpointName, toHostName } from "../endpoint/names.ts";
+import { runtimeUidOf, toAlias, toEndpointName, toHostName } from "../endpoint/names.ts";
 import type { AddRequest, AddSubject } from "../endpoint/plan-add.ts";
 import type { AttachmentRequest } from "../endpoint/plan-attachment.ts";
+import type { DelRequest } from "../endpoint/plan-del.ts";
 import type { LinkNames } from "../endpoint/pod-link.ts";
-import { type RecordQuery, recordQueryOf, toNamespace } from "../endpoint/record.ts";
-import type { AllocationSubject } from "../ipam/plan-allocation.ts";
+import { mayBeOf, type RecordQuery, recordQueryOf, toNamespace } from "../endpoint/record.ts";
+import { isSameAttachment } from "../ipam/block.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
+import type { AllocationSubject } from "../ipam/plan-allocation.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses } from "../lib/ip/address.ts";
@@ -120,6 +122,23 @@ export function toAddSubject(call: Call, attachment: AttachmentRequest): AddSubj
 /** The part of an {@link AddressRequest} that is known before the pod is read. */
 export function toAllocationSubject(call: Call): AllocationSubject {
   return { owner: { node: call.node }, addresses: findExplicit(call).addresses };
+}
+
+/** Everything of the call's own attachment, to be removed. */
+export function toDelRequest(call: Call): DelRequest {
+  const id = attachmentIdOf(call);
+  const uid = call.datastore.traits.recordsArePods ? call.args.pod?.uid : undefined;
+  return {
+    node: call.node,
+    isTargetOwner: (owner) => isSameAttachment(owner, id),
+    isTargetRecord: (record) =>
+      record.spec.containerID === id.containerID &&
+      record.spec.endpoint === id.ifName &&
+      mayBeOf(record, id.network) &&
+      // A copy of the pod has its annotations, too.
+      (uid === undefined || uid === runtimeUidOf(record.metadata)),
+    records: call.plugin === "netplug-ipam" ? [] : [recordQueryOfCall(call)],
+  };
 }
 
 function ownerOf(call: Call, facts: PodFacts | undefined): AllocationOwner {

@@ -1,9 +1,10 @@
 /** A failed ADD takes back what it has recorded. Loaded only after a failure. */
 
 import type { Hold } from "../attachment-state/hold.ts";
+import { toDelRequest } from "../call-requests.ts";
 import { type Call, withUndoDeadline } from "../call.ts";
 import { unlessTaken } from "../pending-release/after-failed-add.ts";
-import { toDelRequest, withdraw } from "../withdraw/withdraw.ts";
+import { withdraw } from "../withdraw/withdraw.ts";
 
 /** Reads and removes the attachment's addresses and its record, unless a newer ADD has taken the attachment. @throws {NetplugError} */
 export async function withdrawAttachment(call: Call, hold: Hold): Promise<void> {

@@ -3,11 +3,12 @@
 import { type DelRequest, delQueries } from "../../endpoint/plan-del.ts";
 import type { Facts } from "../../ipam/facts.ts";
 import { type EndedHold, endHold } from "../attachment-state/hold.ts";
+import { toDelRequest } from "../call-requests.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 import { settle, throwFirstFailure } from "../failures.ts";
 import { addressesOf } from "../protocol/result.ts";
 import { beginReading } from "../transact-ports.ts";
-import { toDelRequest, withdraw } from "../withdraw/withdraw.ts";
+import { withdraw } from "../withdraw/withdraw.ts";
 import { beginLinkRemoval, isNotedAhead, type LinkRemoval, lockPodNetns, releaseFromDelegate, requireUnregistered } from "./host-steps.ts";
 
 /**
