@@ -66,7 +66,7 @@ export class Installation implements Disposable {
     requireWritable(this.#folders.conf, this.#host.disk);
     this.#assets = readTlsAssets(settings.tlsAssetsDir, this.#host.disk);
     warnOfSettings(settings, this.#assets, this.#log);
-    const newest = await makeConfigText(settings, this.#assets, this.#folders.bin, this.#host, this.#log);
+    const newest = await makeConfigText(this.#assets, { settings, binDir: this.#folders.bin, host: this.#host, log: this.#log });
     warnOfNodeName(newest, settings.nodeName, this.#log);
     this.#newest = newest;
     this.#config = newest;

@@ -1,7 +1,6 @@
 /** The text of the network config: our own, or what a template becomes. */
 
 import { NetplugError } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log/log.ts";
 import { quote } from "../../lib/quote.ts";
 import type { InstallHost } from "../host.ts";
 import { KUBECONFIG_NAME } from "../settings/file-names.ts";
@@ -10,29 +9,22 @@ import type { TlsAssets } from "../tls-assets.ts";
 import { findCommonVersion } from "./chained-version.ts";
 import { CHAINED_PLUGINS, toConflist } from "./conflist.ts";
 import { toPlaceholders } from "./placeholders.ts";
-import { requireAccepted } from "./plugin-verdict.ts";
+import { type ConfigSite, type OriginatedText, requireAccepted } from "./plugin-verdict.ts";
 import { checkNetworkConfig, fillTemplate } from "./template.ts";
 
 /**
  * Makes the text; nothing is written yet.
  *
- * @param binDir where the plugins are
  * @throws NetplugError invalidConfig for a template that makes no network config, for one that the plugin refuses, or when the API server is
  *   needed and unknown
  */
-export async function makeConfigText(settings: Settings, assets: TlsAssets, binDir: string, host: InstallHost, log: Log): Promise<string> {
-  const { text, origin } = await makeText(settings, assets, binDir, host, log);
-  await requireAccepted(text, origin, settings, binDir, host, log);
-  return text;
+export async function makeConfigText(assets: TlsAssets, site: ConfigSite): Promise<string> {
+  const config = await makeText(assets, site);
+  await requireAccepted(config, site);
+  return config.text;
 }
 
-/** A text, and where it is from, for messages. */
-interface OriginatedText {
-  readonly text: string;
-  readonly origin: string;
-}
-
-async function makeText(settings: Settings, assets: TlsAssets, binDir: string, host: InstallHost, log: Log): Promise<OriginatedText> {
+async function makeText(assets: TlsAssets, { settings, binDir, host, log }: ConfigSite): Promise<OriginatedText> {
   const kubeconfigPath = settings.kube === undefined ? undefined : `${settings.hostConfDir}/${KUBECONFIG_NAME}`;
   const { template, confName } = settings;
   if (template === undefined) {

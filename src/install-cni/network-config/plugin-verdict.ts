@@ -38,6 +38,21 @@ const OF_THE_CONFIG: readonly unknown[] = [
   ERROR_CODES.featureDisabled,
 ];
 
+/** The text of a network config, and where it is from, for messages. */
+export interface OriginatedText {
+  readonly text: string;
+  readonly origin: string;
+}
+
+/** For which installation a network config is made. */
+export interface ConfigSite {
+  readonly settings: Settings;
+  /** The folder of the plugins. */
+  readonly binDir: string;
+  readonly host: InstallHost;
+  readonly log: Log;
+}
+
 /**
  * Refuses a network config for which the plugin would refuse every pod. The executable that pods will get is asked: ours, or one of
  * somebody else that stays in the folder. One that cannot be asked refuses nothing.
@@ -45,21 +60,15 @@ const OF_THE_CONFIG: readonly unknown[] = [
  * For an entry of another main plugin that calls `netplug-ipam`, `netplug` is asked as well: it reads the same keys, and it needs a namespace,
  * without which `netplug-ipam` would give an address. A `netplug-ipam` of somebody else is not asked.
  *
- * @param origin of the config, for messages
  * @throws NetplugError invalidConfig
  */
-export async function requireAccepted(
-  config: string,
-  origin: string,
-  settings: Pick<Settings, "skippedBinaries" | "updatesBinaries">,
-  binDir: string,
-  host: InstallHost,
-  log: Log,
-): Promise<void> {
-  for (const { plugin, entry } of entriesOf(config)) {
-    const isOthers = mustStay(binDir, plugin, { skipped: settings.skippedBinaries, updates: settings.updatesBinaries }, host.disk);
+export async function requireAccepted({ text, origin }: OriginatedText, site: ConfigSite): Promise<void> {
+  const { settings, binDir, host } = site;
+  const choice = { skipped: settings.skippedBinaries, updates: settings.updatesBinaries };
+  for (const { plugin, entry } of entriesOf(text)) {
+    const isOthers = mustStay(binDir, plugin, choice, host.disk);
     if (isOthers && plugin === IPAM_PLUGIN) continue;
-    const refusal = await ask(isOthers ? `${binDir}/${plugin}` : host.executable, entry, { binDir, host, log });
+    const refusal = await ask(isOthers ? `${binDir}/${plugin}` : host.executable, entry, site);
     if (refusal === undefined) continue;
     throw new NetplugError(
       "invalidConfig",
@@ -109,11 +118,7 @@ function leftToHost(entry: JsonObject): JsonObject {
 }
 
 /** @returns why it refuses; undefined when it does not, or nobody knows */
-async function ask(
-  command: string,
-  entry: JsonObject,
-  { binDir, host, log }: { readonly binDir: string; readonly host: InstallHost; readonly log: Log },
-): Promise<string | undefined> {
+async function ask(command: string, entry: JsonObject, { binDir, host, log }: ConfigSite): Promise<string | undefined> {
   try {
     const env = { ...LEFT_TO_RUNTIME, ...DOOMED_ADD, CNI_PATH: binDir, PATH: host.env["PATH"] ?? "" };
     const { stdout } = await host.processes.run({ command, env, stdin: JSON.stringify(entry), timeoutMs: TIMEOUT_MS });
