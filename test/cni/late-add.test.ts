@@ -14,8 +14,6 @@ import { standStill } from "../support/programs/stand-still.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/node/test-node.ts";
 
-const WITHIN_MS = 60_000;
-
 const node = share(() => TestNode.start(["10.65.0.0/24"]));
 
 /** Nobody programs it: the ADD waits when all is done. */
@@ -55,11 +53,6 @@ function argsOf(containerID: string): string {
   return pod === undefined ? "IgnoreUnknown=1" : `IgnoreUnknown=1;K8S_POD_NAMESPACE=${pod.namespace};K8S_POD_NAME=${pod.pod}`;
 }
 
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  for (const end = Date.now() + WITHIN_MS; !isSo(); await Bun.sleep(20))
-    if (Date.now() > end) throw new Error(`${what}: not within 60 s: ${JSON.stringify(node.logLines())}`);
-}
-
 /** Its address is its own, recorded, and nobody else's; its interface stands. */
 async function expectWhole(containerID: string, pod: TestNetns, { json }: CniReply): Promise<void> {
   const address = json?.ips?.[0]?.address;
@@ -90,7 +83,7 @@ test("one that fails late takes nothing from the same container in its next name
   using next = new TestNetns();
   const containerID = await newContainer();
   const late = start("ADD", containerID, pod, waiting("fail"));
-  await until("the interface", () => pod.addresses("eth0").length > 0);
+  await node.until("the interface", () => pod.addresses("eth0").length > 0);
   await late.stop();
   await node.del({ containerID, netns: pod.path });
   pod.delete();
@@ -107,7 +100,7 @@ test("nor does one whose namespace is gone when it has waited long enough", asyn
   using next = new TestNetns();
   const containerID = await newContainer();
   const late = start("ADD", containerID, pod, waiting("start"));
-  await until("the interface", () => pod.addresses("eth0").length > 0);
+  await node.until("the interface", () => pod.addresses("eth0").length > 0);
   await late.stop();
   await node.del({ containerID, netns: pod.path });
   pod.delete();
@@ -138,7 +131,7 @@ test("one whose DEL did not wait for it keeps nothing, though its namespace stan
   using pod = new TestNetns();
   const containerID = await newContainer();
   const late = start("ADD", containerID, pod, waiting("start"));
-  await until("the interface", () => pod.addresses("eth0").length > 0);
+  await node.until("the interface", () => pod.addresses("eth0").length > 0);
   await late.stop();
   await node.del({ containerID, netns: pod.path });
   late.goOn();
@@ -152,7 +145,7 @@ test("nor does one whose runtime has ended, and that the next one's GC found wit
   const runtimeFile = join(node.folder, `${containerID}.runtime`);
   const asRuntime = `[ "$CALLED" ] || { echo $$ > ${runtimeFile}; exec 3<&0; CALLED=1 "$0" <&3 3<&- & wait; exit; }`;
   const late = start("ADD", containerID, pod, waiting("start"), asRuntime);
-  await until("the interface", () => pod.addresses("eth0").length > 0);
+  await node.until("the interface", () => pod.addresses("eth0").length > 0);
   await late.stop();
   process.kill(Number(readFileSync(runtimeFile, "utf8")), "SIGKILL");
   expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) })).stdout).toBe("");
@@ -165,7 +158,7 @@ test("one beside which its runtime calls GC gets what it wants", async () => {
   using pod = new TestNetns();
   const containerID = await newContainer();
   const add = start("ADD", containerID, pod, waiting("start"));
-  await until("the interface", () => pod.addresses("eth0").length > 0);
+  await node.until("the interface", () => pod.addresses("eth0").length > 0);
   expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) })).stdout).toBe("");
   await expectWhole(containerID, pod, await add.reply);
   await expectNothingAfterDel(containerID, pod);
@@ -178,7 +171,7 @@ test.each(["ADD", "DEL"] as const)(
     using next = new TestNetns();
     const containerID = await newContainer();
     const late = start(verb, containerID, pod, {}, "kill -STOP $$");
-    await until("its stop", () => late.isStopped());
+    await node.until("its stop", () => late.isStopped());
     expect(await node.addressesInUse()).toBe(0);
     const again = await node.call("ADD", { containerID, netns: next.path });
     late.goOn();

@@ -4,11 +4,11 @@
  */
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { cniPluginsFolder, type CniReply, distFolder } from "../support/programs/cni.ts";
 import type { CniVerb, Json } from "../support/programs/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/node/netns.ts";
+import { pendingReleasesOf } from "../support/node/pending-releases.ts";
 import { TcpProxy } from "../support/servers/tcp-proxy.ts";
 import { TestNode } from "../support/node/test-node.ts";
 
@@ -23,8 +23,6 @@ beforeEach(async () => {
 });
 afterEach(async () => await stack.disposeAsync());
 
-const WITHIN_MS = 60_000;
-
 /** The network config of a main plugin. */
 function configFor(type: string, overrides: Json = {}): Json {
   return { ...node.config({ cniVersion: "1.0.0", type, bridge: "npgt-b1", ...overrides }) };
@@ -36,16 +34,6 @@ function byProxy(): Json {
 
 function ptp(verb: CniVerb, containerID: string, netns: string | undefined, overrides: Json = {}): Promise<CniReply> {
   return node.call(verb, { plugin: "ptp", containerID, ...(netns !== undefined && { netns }), config: configFor("ptp", overrides) });
-}
-
-function notes(): readonly string[] {
-  const folder = join(node.folder, "unreleased");
-  return existsSync(folder) ? readdirSync(folder) : [];
-}
-
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  for (const end = Date.now() + WITHIN_MS; !isSo(); await Bun.sleep(20))
-    if (Date.now() > end) throw new Error(`${what}: not within 60 s: ${JSON.stringify(node.logLines())}`);
 }
 
 /** Kills ptp while its IPAM plugin waits for etcd: what a runtime does to the plugins whose time is over. The IPAM plugin goes on. */
@@ -78,10 +66,10 @@ test("an ADD that outlives ptp, the DEL and the namespace keeps nothing", async 
   expect((await ptp("DEL", containerID, pod.path)).status).toBe(0);
   pod.delete();
   proxy.letGo();
-  await until("the end of the ADD", () => addOf(containerID) !== undefined);
+  await node.until("the end of the ADD", () => addOf(containerID) !== undefined);
   expect(await node.addressesInUse()).toBe(0);
   expect(addOf(containerID)).toMatchObject({ code: 8 });
-  expect(notes()).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
 });
 
 test("what a DEL could not release, another container's DEL does once the namespace is gone, and not before", async () => {
@@ -97,7 +85,7 @@ test("what a DEL could not release, another container's DEL does once the namesp
   pod.delete();
   expect((await ptp("DEL", other, undefined)).status).toBe(0);
   expect(await node.addressesInUse()).toBe(0);
-  expect(notes()).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
 });
 
 test("netplug in a network of the same name releases it as well, and takes it up again", async () => {
@@ -112,13 +100,13 @@ test("netplug in a network of the same name releases it as well, and takes it up
     given.push(json?.ips?.[0]?.address.split("/")[0]);
     expect((await ptp("DEL", containerID, first.path, { etcd_endpoints: "http://127.0.0.1:1" })).json).toMatchObject({ code: 11 });
   }
-  expect(notes()).toHaveLength(2);
+  expect(pendingReleasesOf(node)).toHaveLength(2);
   // The kernel takes its time to remove what is in a namespace that is gone.
-  await until("the end of ptp's interfaces", () => nodePlace.routes(4).every(({ dst }) => !given.includes(dst)));
+  await node.until("the end of ptp's interfaces", () => nodePlace.routes(4).every(({ dst }) => !given.includes(dst)));
   const added = await node.add(again, { containerID: two });
   await node.del({ containerID: other, netns: pod.path });
   expect(await node.addressesInUse()).toBe(1);
-  expect(notes()).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
   expect(again.addresses("eth0")).toEqual([added.ips?.[0]?.address ?? ""]);
   await node.del({ containerID: two, netns: again.path });
   expect(await node.addressesInUse()).toBe(0);
@@ -131,5 +119,5 @@ test("a plugin that wants addresses alone names any namespace, or one that never
     expect((await node.call("DEL", { ...call, netns: "" })).status).toBe(0);
   }
   expect(await node.addressesInUse()).toBe(0);
-  expect(notes()).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
 });

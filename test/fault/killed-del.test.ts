@@ -9,6 +9,7 @@ import { ENFILE } from "../../src/linux/errno.ts";
 import { KernelError } from "../../src/linux/kernel-error.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { TestNetns } from "../support/node/netns.ts";
+import { pendingReleasesOf } from "../support/node/pending-releases.ts";
 import { eachStep } from "./support/enumerate.ts";
 import { KUBERNETES, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { hasLink, heldIn } from "./support/judge.ts";
@@ -41,7 +42,7 @@ test.concurrent.each([
     await untilGone(node);
     await delLater(node);
     if (isHeld(node)) throw new Error("the hold is left");
-    return { step: killedAt, hasHalf, faults: [...(await node.changes()), ...unreleasedOn(node)] };
+    return { step: killedAt, hasHalf, faults: [...(await node.changes()), ...pendingReleasesOf(node)] };
   });
   expect(faults).toEqual([]);
   expect(steps.length).toBeGreaterThan(4);
@@ -59,7 +60,7 @@ test.concurrent("is not made up for while the namespace stands", async () => {
   pod.delete();
   await untilGone(node);
   await delLater(node);
-  expect(unreleasedOn(node)).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -78,7 +79,7 @@ test.concurrent("is made up for only when the interface is gone, too, which live
   }
   await untilGone(node);
   await delLater(node);
-  expect(unreleasedOn(node)).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -93,11 +94,11 @@ test.concurrent("is made up for only when the interface is gone, too, if it had 
     await failLater(node);
     const changes = await node.changes();
     // a late ADD of the container, in another namespace, must learn of the one that has the addresses
-    expect([isHeld(node), unreleasedOn(node), hasLink(changes), heldIn(changes)]).toEqual([true, [], true, 2]);
+    expect([isHeld(node), pendingReleasesOf(node), hasLink(changes), heldIn(changes)]).toEqual([true, [], true, 2]);
   }
   await untilGone(node);
   await failLater(node);
-  expect([isHeld(node), unreleasedOn(node)]).toEqual([false, []]);
+  expect([isHeld(node), pendingReleasesOf(node)]).toEqual([false, []]);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -125,7 +126,7 @@ test.concurrent("is made up for where an ADD that failed had noted the release, 
   pod.delete();
   await untilGone(node);
   await failLater(node);
-  expect([isHeld(node), unreleasedOn(node)]).toEqual([false, []]);
+  expect([isHeld(node), pendingReleasesOf(node)]).toEqual([false, []]);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -167,7 +168,7 @@ test.concurrent("a DEL that cannot delete the interface leaves the release to ot
   pod.delete();
   await untilGone(node);
   await delLater(node);
-  expect(unreleasedOn(node)).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -193,7 +194,7 @@ test.concurrent("so does one to which something answers that stands in front of 
   pod.delete();
   await untilGone(node);
   await delLater(node);
-  expect(unreleasedOn(node)).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -310,9 +311,4 @@ function isHeld(node: FaultNode): boolean {
 /** What the pod's files are called. */
 function fileOf(node: FaultNode): string {
   return `${node.name}-net@${node.containerID}@eth0`;
-}
-
-function unreleasedOn(node: FaultNode): readonly string[] {
-  const folder = join(node.folder, "unreleased");
-  return existsSync(folder) ? readdirSync(folder) : [];
 }

@@ -1,6 +1,6 @@
 /** A commit of an ADD that is over, and that arrives after its DEL: containerd calls no other, and makes no GC. */
 
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
 import { CorruptBlock } from "../../src/api/ipam-block-codec.ts";
@@ -11,6 +11,7 @@ import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { TestNetns } from "../support/node/netns.ts";
+import { pendingReleasesOf } from "../support/node/pending-releases.ts";
 import { IPAM_ALONE, KUBERNETES, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { heldIn } from "./support/judge.ts";
 import { ANOTHER, createPool, type FaultNode } from "./support/node.ts";
@@ -97,11 +98,6 @@ const later =
   (ms: number) =>
   (real: Host): Host => ({ ...real, clock: { ...real.clock, now: () => real.clock.now() + ms } });
 
-function unreleasedOn(node: FaultNode): readonly string[] {
-  const folder = join(node.folder, "unreleased");
-  return existsSync(folder) ? readdirSync(folder) : [];
-}
-
 /** The first commit of the ADD is kept. @returns what further calls for the pod have in common, and how the commit arrives */
 async function addThatGivesUp(node: FaultNode, pod: TestNetns) {
   const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
@@ -112,14 +108,14 @@ async function addThatGivesUp(node: FaultNode, pod: TestNetns) {
 
 /** Who is killed leaves no pending release. */
 function asIfKilled(node: FaultNode): void {
-  for (const name of unreleasedOn(node)) rmSync(join(node.folder, "unreleased", name));
+  for (const name of pendingReleasesOf(node)) rmSync(join(node.folder, "unreleased", name));
 }
 
 /** The commit has arrived: the last DEL that looks for it releases what it allocated, and leaves nothing to look for. */
 async function expectReleasedByLastLook(node: FaultNode): Promise<void> {
   expect(heldIn(await node.changes())).toBe(2);
   expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
-  expect(unreleasedOn(node)).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 }
 
@@ -135,9 +131,9 @@ test.concurrent("what an ADD has sent that gave up is released by the next DEL a
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
   expect(await node.changes()).toEqual([]);
   // nothing arrives after a minute
-  expect(unreleasedOn(node)).toHaveLength(1);
+  expect(pendingReleasesOf(node)).toHaveLength(1);
   expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
-  expect(unreleasedOn(node)).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -184,7 +180,7 @@ test.concurrent("an ADD of which everything is answered leaves its DEL nothing t
   const ofPod = { netns: pod.path, config: { ...WITHOUT_WAIT, ipam: { type: "netplug-ipam", ipv4_pools: ["none"] } } };
   expect((await node.call("ADD", ofPod)).json?.code).toBe(100);
   expect((await node.call("DEL", ofPod)).stdout).toBe("");
-  expect(unreleasedOn(node)).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -235,7 +231,7 @@ describe.each([NETPLUG, IPAM_ALONE])("the same of an ADD that is refused after i
     expect(heldIn(await node.changes())).toBe(2);
     expect((await node.call("DEL", { ...ANOTHER, host: later(59_000) })).stdout).toBe("");
     expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
-    expect(unreleasedOn(node)).toEqual([]);
+    expect(pendingReleasesOf(node)).toEqual([]);
     expect(await node.verify()).toEqual([]);
   });
 });
@@ -309,8 +305,8 @@ test.concurrent("the same of what another process may have sent for an ADD that 
   expect(isQueued).toBe(true);
   expect((await node.call("DEL", ofPod)).stdout).toBe("");
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
-  expect(unreleasedOn(node)).toHaveLength(1);
+  expect(pendingReleasesOf(node)).toHaveLength(1);
   expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
-  expect(unreleasedOn(node)).toEqual([]);
+  expect(pendingReleasesOf(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });

@@ -10,6 +10,8 @@ import type { TestNetns } from "./netns.ts";
 import { applyPool, initialise, mustNetplugctl, runNetplugctl } from "../cli/netplugctl.ts";
 import { EtcdNodeDatastore, isOnEtcd, type NodeDatastore } from "./node-datastore.ts";
 
+const WITHIN_MS = 60_000;
+
 /** One node with an initialised datastore of its own. */
 export class TestNode implements AsyncDisposable {
   readonly folder: string = mkdtempSync(join(tmpdir(), "netplug-node-"));
@@ -59,6 +61,12 @@ export class TestNode implements AsyncDisposable {
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line) as Json);
+  }
+
+  /** Waits for what calls that were not awaited do. @throws Error with the log when that takes longer than a minute */
+  async until(what: string, isSo: () => boolean): Promise<void> {
+    for (const end = Date.now() + WITHIN_MS; !isSo(); await Bun.sleep(20))
+      if (Date.now() > end) throw new Error(`${what}: not within 60 s: ${JSON.stringify(this.logLines())}`);
   }
 
   /** A network config for this node; `ipam` is merged one level deep. */
