@@ -14,10 +14,7 @@ import type { CniArgs } from "./protocol/cni-args.ts";
 import type { CniEnvironment } from "./protocol/environment.ts";
 
 /** The plugins that the executable is, by the name that it is called by. */
-export type PluginName = "netplug" | typeof OWN_IPAM;
-
-/** Our own address management. */
-export const OWN_IPAM = "netplug-ipam";
+export type PluginName = "netplug" | "netplug-ipam";
 
 /** What a call can do on this host alone. */
 export interface LocalCall {
@@ -69,5 +66,5 @@ export function workloadOf({ environment, args }: LocalCall): Workload {
 
 /** Whether addresses come from our own address management, in this process. */
 export function hasOwnIpam({ plugin, config }: LocalCall): boolean {
-  return plugin === "netplug-ipam" || config.ipam.type === OWN_IPAM;
+  return plugin === "netplug-ipam" || config.ipam.type === "netplug-ipam";
 }

@@ -5,7 +5,7 @@ import { utf8Length } from "../../lib/characters.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { IFALIAS_MAX } from "../../linux/netlink/constants.ts";
-import { type Call, type LocalCall, OWN_IPAM } from "../call.ts";
+import type { Call, LocalCall } from "../call.ts";
 import { requireIpam } from "../delegate/address-source.ts";
 
 /**
@@ -23,7 +23,7 @@ export function checkAddable(call: Call): void {
   if (key === undefined) return;
   throw new NetplugError(
     "featureDisabled",
-    `use "ipam.${key}": "ipam.type" is ${quote(delegate.type)}, want "${OWN_IPAM}"; remove the key or change the type`,
+    `use "ipam.${key}": "ipam.type" is ${quote(delegate.type)}, want "netplug-ipam"; remove the key or change the type`,
   );
 }
 

@@ -1,7 +1,7 @@
 /** Who gives a call its addresses. */
 
 import { NetplugError } from "../../lib/errors.ts";
-import { hasOwnIpam, type LocalCall, OWN_IPAM } from "../call.ts";
+import { hasOwnIpam, type LocalCall } from "../call.ts";
 import type { Delegate } from "./invoke.ts";
 
 /**
@@ -18,7 +18,7 @@ export function requireIpam(call: LocalCall): Delegate | undefined {
       "invalidConfig",
       'read network config: got a conflist, want an entry of its "plugins" with "name" and "cniVersion" in it',
     );
-  throw new NetplugError("invalidConfig", `read "ipam.type": got nothing, want "${OWN_IPAM}" or another IPAM plugin`);
+  throw new NetplugError("invalidConfig", 'read "ipam.type": got nothing, want "netplug-ipam" or another IPAM plugin');
 }
 
 /** The delegate that `ipam.type` names; undefined when there is none. */
