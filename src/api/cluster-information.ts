@@ -5,11 +5,11 @@ import type { Resource } from "./resource.ts";
 /** Made by `initialise()`. Without it the datastore counts as never initialised: additions are refused, releases are not. */
 export interface ClusterInformationSpec {
   /** 32 hexadecimal digits; made when the datastore is initialised, then never changed. */
-  readonly guid?: string;
+  readonly clusterGUID?: string;
   /** What the cluster consists of, comma-separated, e.g. `etcd` or `k8s`. */
-  readonly type?: string;
+  readonly clusterType?: string;
   /** The newest netplug version that initialised or upgraded the datastore, e.g. `v3.31.0`. */
-  readonly version?: string;
+  readonly netplugVersion?: string;
   /** Absent or false: locked; ADD waits for it, DEL and releases go on. */
   readonly datastoreReady?: boolean;
   /** Set by a migration: nothing at all is written. @default false */

@@ -63,7 +63,7 @@ export const KINDS: { readonly [K in Kind]: KindInfo<K> } = {
     shortNames: ["clusterinfo", "clusterinfos"],
     namespaced: false,
     singleton: "default",
-    immutable: ["guid"],
+    immutable: ["clusterGUID"],
   },
   Node: { kind: "Node", plural: "nodes", shortNames: ["no", "nos"], namespaced: false, immutable: [] },
   Profile: { kind: "Profile", plural: "profiles", shortNames: ["pro", "pros"], namespaced: false, immutable: [] },

@@ -195,7 +195,7 @@ describe("the other kinds", () => {
   test.each([
     [object("IPReservation", { reservedCIDRs: ["10.0.0.1", "10.0.0.0/30"] })],
     [object("IPAMConfiguration", { maxBlocksPerHost: 3 })],
-    [object("ClusterInformation", { guid: "0123456789abcdef0123456789abcdef", datastoreReady: true })],
+    [object("ClusterInformation", { clusterGUID: "0123456789abcdef0123456789abcdef", datastoreReady: true })],
     [
       object("Node", {
         bgp: { asNumber: "64512.1", ipv4Address: "192.0.2.7/24" },

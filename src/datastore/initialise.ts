@@ -54,9 +54,9 @@ export async function initialise(datastore: Datastore, options: InitialiseOption
 
 function newClusterInformation(datastore: Datastore, options: InitialiseOptions): Resource {
   const spec: ClusterInformationSpec = {
-    guid: newUuid(options).replaceAll("-", ""),
-    type: datastore.type === "kubernetes" ? "k8s" : "etcd",
-    version: options.version,
+    clusterGUID: newUuid(options).replaceAll("-", ""),
+    clusterType: datastore.type === "kubernetes" ? "k8s" : "etcd",
+    netplugVersion: options.version,
     datastoreReady: true,
   };
   return newResource("ClusterInformation", SINGLETON_NAME, spec, options);

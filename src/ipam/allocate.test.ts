@@ -49,7 +49,7 @@ describe("allocate()", () => {
           );
           expect(first.committed).toBe(true);
           if (happens === "disabled") await world.putPool("a4", "10.65.0.0/30", { blockSize: 30, disabled: true });
-          else await world.put("ClusterInformation", "default", { datastoreReady: false, guid: "0".repeat(32) });
+          else await world.put("ClusterInformation", "default", { datastoreReady: false, clusterGUID: "0".repeat(32) });
         }),
       );
       const request = requestFor("c1", "n1", { families: [4, 6] });

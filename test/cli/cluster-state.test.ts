@@ -61,7 +61,7 @@ describe("what must not be written", () => {
     expect(await refused("delete", "tier", "default")).toEqual([1, 'netplugctl: delete tier "default": it is built in']);
     expect(await refused("patch", "tier", "default", "-p", '{"spec":{"order":1}}')).toEqual([1, expect.stringContaining("is built in")]);
     expect(await refused("delete", "clusterinfo", "default")).toEqual([1, expect.stringContaining("never initialised")]);
-    expect(await refused("patch", "clusterinfo", "default", "-p", `{"spec":{"guid":"${"0".repeat(32)}"}}`)).toEqual([
+    expect(await refused("patch", "clusterinfo", "default", "-p", `{"spec":{"clusterGUID":"${"0".repeat(32)}"}}`)).toEqual([
       1,
       expect.stringContaining("cannot be changed"),
     ]);
@@ -76,7 +76,7 @@ describe("what must not be written", () => {
 
 describe("a cluster of a newer version", () => {
   const setVersion = (version: string): Promise<string> =>
-    world.done(["patch", "clusterinfo", "default", "-p", JSON.stringify({ spec: { version } })]);
+    world.done(["patch", "clusterinfo", "default", "-p", JSON.stringify({ spec: { netplugVersion: version } })]);
 
   test("is read, and not written", async () => {
     await world.createPool("blue", "10.65.0.0/16");
@@ -112,7 +112,7 @@ describe("a cluster of a newer version", () => {
 
 describe("init makes the cluster's version its own", () => {
   const setVersion = (version: string | null): Promise<string> =>
-    world.done(["patch", "clusterinfo", "default", "-p", JSON.stringify({ spec: { version } })]);
+    world.done(["patch", "clusterinfo", "default", "-p", JSON.stringify({ spec: { netplugVersion: version } })]);
   const readVersion = async (): Promise<unknown> => (await world.json<{ readonly clusterVersion?: string }>("version")).clusterVersion;
 
   test.each(["v3.30.9", "v2.99.99", "something", null])("where it was %p", async (version) => {
@@ -179,10 +179,10 @@ describe("a datastore that cannot be used", () => {
   test("is initialised once, and called by its own name", async () => {
     const first = await world.done(["init"]);
     const { "/netplug/v3/clusterinformations/default": stored } = await world.stored("/netplug/v3/clusterinformations/");
-    const { guid } = (stored as { readonly spec: { readonly guid: string } }).spec;
+    const { clusterGUID } = (stored as { readonly spec: { readonly clusterGUID: string } }).spec;
     expect([first, await world.done(["init"])]).toEqual([
-      `datastore initialised: cluster ${guid}\n`,
-      `datastore already initialised: cluster ${guid}\n`,
+      `datastore initialised: cluster ${clusterGUID}\n`,
+      `datastore already initialised: cluster ${clusterGUID}\n`,
     ]);
   });
 

@@ -75,13 +75,13 @@ describe("init", () => {
     const stdout = await world.done(["init"]);
     const lines = stdout.trimEnd().split("\n");
     expect(lines.slice(0, -1)).toEqual(NAMES.map((name) => `customresourcedefinition/${name} created`));
-    const { metadata, spec } = await world.read<{ metadata: object; spec: { guid: string } }>("clusterinformation", "default");
-    expect(lines.at(-1)).toBe(`datastore initialised: cluster ${spec.guid}`);
+    const { metadata, spec } = await world.read<{ metadata: object; spec: { clusterGUID: string } }>("clusterinformation", "default");
+    expect(lines.at(-1)).toBe(`datastore initialised: cluster ${spec.clusterGUID}`);
     expect(metadata).toMatchObject({ name: "default" });
     expect<object>(spec).toEqual({
-      guid: expect.stringMatching(/^[0-9a-f]{32}$/),
-      type: "k8s",
-      version: expect.stringMatching(/^v3\.31\./),
+      clusterGUID: expect.stringMatching(/^[0-9a-f]{32}$/),
+      clusterType: "k8s",
+      netplugVersion: expect.stringMatching(/^v3\.31\./),
       datastoreReady: true,
     });
     const tiers = await world.read<{ items: readonly { metadata: { name: string }; spec: object }[] }>("tiers");
@@ -199,26 +199,33 @@ describe("init", () => {
 
   test("by an older program than the cluster's leaves the definitions alone (needs cluster)", async () => {
     const setVersion = (version: string): Promise<string> =>
-      world.api.kubectl(["patch", "clusterinformation", "default", "--type=merge", "-p", JSON.stringify({ spec: { version } })]);
-    const { spec } = await world.read<{ spec: { version: string } }>("clusterinformation", "default");
+      world.api.kubectl([
+        "patch",
+        "clusterinformation",
+        "default",
+        "--type=merge",
+        "-p",
+        JSON.stringify({ spec: { netplugVersion: version } }),
+      ]);
+    const { spec } = await world.read<{ spec: { netplugVersion: string } }>("clusterinformation", "default");
     await setVersion("v3.99.0");
     const before = await world.read("crd");
     const { status, stdout, stderr } = await world.ctl(["init"]);
     expect([status, stdout]).toEqual([1, ""]);
     expect(stderr).toStartWith("netplugctl: apply custom resource definitions: the cluster is of version v3.99.0, this program of v3.31.");
     expect(await world.read("crd")).toEqual(before);
-    await setVersion(spec.version);
+    await setVersion(spec.netplugVersion);
   });
 
   test("over an older version makes the cluster's version its own, so that the older program leaves it alone (needs cluster)", async () => {
-    const { spec } = await world.read<{ spec: { version: string } }>("clusterinformation", "default");
-    await world.api.kubectl(["patch", "clusterinformation", "default", "--type=merge", "-p", '{"spec":{"version":"v3.30.9"}}']);
+    const { spec } = await world.read<{ spec: { netplugVersion: string } }>("clusterinformation", "default");
+    await world.api.kubectl(["patch", "clusterinformation", "default", "--type=merge", "-p", '{"spec":{"netplugVersion":"v3.30.9"}}']);
     const stdout = await world.done(["init"]);
     expect(stdout).toContain(
-      `\nclusterinformation/default configured: version v3.30.9 is now ${spec.version}\ndatastore already initialised: `,
+      `\nclusterinformation/default configured: version v3.30.9 is now ${spec.netplugVersion}\ndatastore already initialised: `,
     );
     expect(await world.read("clusterinformation", "default")).toMatchObject({ spec });
-    expect(await world.done(["version"])).toContain(`Cluster Version:  ${spec.version}\n`);
+    expect(await world.done(["version"])).toContain(`Cluster Version:  ${spec.netplugVersion}\n`);
   });
 
   test("leaves alone what a migration has frozen (needs cluster)", async () => {
@@ -251,7 +258,7 @@ test.each(["create", "apply"])("where kubectl brought the definitions, the first
   };
   expect(await world.done([verb, "-f", "-"], { stdin: JSON.stringify(reservation) })).toBe(`ipreservation/${verb} created\n`);
   const { spec } = await world.read<{ spec: object }>("clusterinformation", "default");
-  expect(spec).toMatchObject({ guid: expect.stringMatching(/^[0-9a-f]{32}$/), type: "k8s", datastoreReady: true });
+  expect(spec).toMatchObject({ clusterGUID: expect.stringMatching(/^[0-9a-f]{32}$/), clusterType: "k8s", datastoreReady: true });
   const { items } = await world.read<{ items: readonly { metadata: { name: string } }[] }>("tiers");
   expect(items.map(({ metadata }) => metadata.name)).toEqual(["default", "kube-admin", "kube-baseline"]);
 });

@@ -156,8 +156,8 @@ describe("patch and label", () => {
       expect((await world.ctl(["patch", "ipp", "blue", "-p", `{"spec":{"cidr":${cidr}}}`])).stderr).toStartWith(
         `netplugctl: validate IPPool "blue": spec.cidr: got ${cidr}, want "10.65.0.0/16": it cannot be changed`,
       );
-    const guid = await world.ctl(["patch", "clusterinfo", "default", "-p", '{"spec":{"guid":"x"}}']);
-    expect(guid.stderr).toMatch(/spec\.guid: got "x", want "[0-9a-f]{32}": it cannot be changed\n$/);
+    const guid = await world.ctl(["patch", "clusterinfo", "default", "-p", '{"spec":{"clusterGUID":"x"}}']);
+    expect(guid.stderr).toMatch(/spec\.clusterGUID: got "x", want "[0-9a-f]{32}": it cannot be changed\n$/);
     const away = await world.ctl(["apply", "-f", "-"], { stdin, env: { ETCD_ENDPOINTS: "http://127.0.0.1:1" } });
     expect(away).toMatchObject({
       status: 1,

@@ -23,7 +23,7 @@ describe("create, apply, replace", () => {
       spec: { cidr: "10.65.0.0/16", blockSize: 26, nodeSelector: "all()", allowedUses: ["Workload", "Tunnel"] },
     });
     expect(stored["/netplug/v3/clusterinformations/default"]).toMatchObject({
-      spec: { guid: expect.stringMatching(/^[0-9a-f]{32}$/), datastoreReady: true },
+      spec: { clusterGUID: expect.stringMatching(/^[0-9a-f]{32}$/), datastoreReady: true },
     });
     expect(Object.keys(stored).filter((key) => key.includes("/tiers/"))).toHaveLength(3);
   });

@@ -237,7 +237,8 @@ test("a DEL lets a call in the same namespace end first", async () => {
 });
 
 test("an ADD that had to wait goes by what is so after that", async () => {
-  const lock = async (): Promise<void> => await world.put("ClusterInformation", "default", { datastoreReady: false, guid: "0".repeat(32) });
+  const lock = async (): Promise<void> =>
+    await world.put("ClusterInformation", "default", { datastoreReady: false, clusterGUID: "0".repeat(32) });
   expect(await callInQueue("ADD", DELEGATE, lock)).toMatchObject({ code: 11 });
   expect(calls).toEqual([]);
 });

@@ -101,7 +101,7 @@ describe("a delegate", () => {
   });
 
   test("is not asked while the datastore is locked", async () => {
-    await world.put("ClusterInformation", "default", { datastoreReady: false, guid: "0".repeat(32) });
+    await world.put("ClusterInformation", "default", { datastoreReady: false, clusterGUID: "0".repeat(32) });
     expect([(await add(DELEGATE)).code, calls, pod.link("eth0")]).toEqual([11, [], undefined]);
   });
 

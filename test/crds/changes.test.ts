@@ -35,8 +35,8 @@ describe("a change that is taken:", () => {
     ["IPPool", { cidr: "fd00:65::/64", blockSize: 0 }, { cidr: "fd00:65::/64", blockSize: 122 }],
     ["IPPool", { cidr: "10.65.0.0/16" }, { cidr: "10.65.0.0/16", disabled: true, natOutgoing: true, nodeSelector: "has(a)" }],
     ["IPPool", { cidr: "10.65.0.0/16" }, { cidr: "10.65.0.0/16", allowedUses: ["LoadBalancer"] }],
-    ["ClusterInformation", { datastoreReady: true }, { guid: "0".repeat(32) }],
-    ["ClusterInformation", { guid: "0".repeat(32) }, { guid: "0".repeat(32), datastoreReady: false, datastoreFrozen: true }],
+    ["ClusterInformation", { datastoreReady: true }, { clusterGUID: "0".repeat(32) }],
+    ["ClusterInformation", { clusterGUID: "0".repeat(32) }, { clusterGUID: "0".repeat(32), datastoreReady: false, datastoreFrozen: true }],
   ])("%s %j becomes %j (needs cluster)", async (kind, before, after) => {
     expect(await change(kind, before, after)).toMatchObject({ status: 200 });
   });
@@ -56,8 +56,8 @@ describe("a change that is refused:", () => {
     ["IPPool", { cidr: "fd00:65::/64" }, { cidr: "fd00:65::/64", blockSize: 124 }, "spec.blockSize"],
     ["IPPool", { cidr: "10.65.0.0/16", allowedUses: ["LoadBalancer"] }, { cidr: "10.65.0.0/16", allowedUses: ["Workload"] }, "allowedUses"],
     ["IPPool", { cidr: "10.65.0.0/16", allowedUses: ["LoadBalancer"] }, { cidr: "10.65.0.0/16" }, "allowedUses"],
-    ["ClusterInformation", { guid: "0".repeat(32) }, { guid: "1".repeat(32) }, "spec.guid"],
-    ["ClusterInformation", { guid: "0".repeat(32) }, {}, "spec.guid"],
+    ["ClusterInformation", { clusterGUID: "0".repeat(32) }, { clusterGUID: "1".repeat(32) }, "spec.clusterGUID"],
+    ["ClusterInformation", { clusterGUID: "0".repeat(32) }, {}, "spec.clusterGUID"],
   ])("%s %j becomes %j (needs cluster)", async (kind, before, after, field) => {
     expect(await change(kind, before, after)).toMatchObject({ status: 422, body: { message: expect.stringContaining(field) } });
   });

@@ -5,9 +5,9 @@ import { boolean, matching, text } from "./fields.ts";
 
 /** Checks what people change in it, such as the lock; `initialise()` makes it without this check. */
 export const clusterInformationSpec = v.object({
-  guid: v.exactOptional(matching(/^[0-9a-f]{32}$/, "32 hexadecimal digits in lower case")),
-  type: v.exactOptional(text),
-  version: v.exactOptional(text),
+  clusterGUID: v.exactOptional(matching(/^[0-9a-f]{32}$/, "32 hexadecimal digits in lower case")),
+  clusterType: v.exactOptional(text),
+  netplugVersion: v.exactOptional(text),
   datastoreReady: v.exactOptional(boolean),
   datastoreFrozen: v.exactOptional(boolean),
 });

@@ -22,7 +22,7 @@ export async function init(cli: Cli): Promise<number> {
       : initDatastore(cli, datastore));
     const [information] = await datastore.read([CLUSTER_INFORMATION]);
     if (information !== undefined) await (await import("../resources/cluster-version.ts")).raiseClusterVersion(cli, datastore, information);
-    say(cli, `datastore ${isNew ? "initialised" : "already initialised"}: cluster ${information?.value.spec.guid ?? ""}`);
+    say(cli, `datastore ${isNew ? "initialised" : "already initialised"}: cluster ${information?.value.spec.clusterGUID ?? ""}`);
     return EXIT.done;
   });
 }

@@ -35,9 +35,9 @@ function toReport(kubernetes: string | undefined, information: ClusterInformatio
     clientVersion: VERSION,
     ...(kubernetes !== undefined && { kubernetesVersion: kubernetes }),
     ...(information !== undefined && {
-      clusterVersion: information.version,
-      clusterGUID: information.guid,
-      clusterType: information.type,
+      clusterVersion: information.netplugVersion,
+      clusterGUID: information.clusterGUID,
+      clusterType: information.clusterType,
       datastoreReady: information.datastoreReady === true,
     }),
   };
@@ -50,9 +50,9 @@ function sayCluster(cli: Cli, information: ClusterInformationSpec | undefined): 
     return;
   }
   const isReady = information.datastoreReady === true;
-  say(cli, `Cluster Version:  ${information.version ?? "unknown"}`);
-  say(cli, `Cluster Type:     ${information.type ?? "unknown"}`);
-  say(cli, `Cluster GUID:     ${information.guid ?? "unknown"}`);
+  say(cli, `Cluster Version:  ${information.netplugVersion ?? "unknown"}`);
+  say(cli, `Cluster Type:     ${information.clusterType ?? "unknown"}`);
+  say(cli, `Cluster GUID:     ${information.clusterGUID ?? "unknown"}`);
   say(cli, `Datastore Ready:  ${isReady}${information.datastoreFrozen === true ? " (frozen by a migration)" : ""}`);
   const fault = whyTooOld(information);
   if (fault !== undefined) note(cli, `warning: ${fault}`);

@@ -38,10 +38,15 @@ test.each<[kind: string, spec: object, usual: string, more: string]>([
     "NAME=x STRICTAFFINITY=true AUTOALLOCATEBLOCKS=false MAXBLOCKSPERHOST=3 COOLDOWN=60s",
     "",
   ],
-  ["ClusterInformation", { guid: "g", type: "etcd", version: "v1" }, "NAME=x GUID=g TYPE=etcd VERSION=v1 READY=false", " FROZEN=false"],
   [
     "ClusterInformation",
-    { guid: "g", type: "etcd", version: "v1", datastoreReady: true, datastoreFrozen: true },
+    { clusterGUID: "g", clusterType: "etcd", netplugVersion: "v1" },
+    "NAME=x GUID=g TYPE=etcd VERSION=v1 READY=false",
+    " FROZEN=false",
+  ],
+  [
+    "ClusterInformation",
+    { clusterGUID: "g", clusterType: "etcd", netplugVersion: "v1", datastoreReady: true, datastoreFrozen: true },
     "NAME=x GUID=g TYPE=etcd VERSION=v1 READY=true",
     " FROZEN=true",
   ],

@@ -49,9 +49,9 @@ const COLUMNS: { readonly [K in keyof Specs]: readonly ColumnOf<Specs[K]>[] } & 
   ],
   ClusterInformation: [
     NAME,
-    ["GUID", (spec) => spec.guid],
-    ["TYPE", (spec) => spec.type],
-    ["VERSION", (spec) => spec.version],
+    ["GUID", (spec) => spec.clusterGUID],
+    ["TYPE", (spec) => spec.clusterType],
+    ["VERSION", (spec) => spec.netplugVersion],
     ["READY", (spec) => spec.datastoreReady === true],
     ["FROZEN", (spec) => spec.datastoreFrozen === true, "wide"],
   ],

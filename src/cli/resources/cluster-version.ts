@@ -16,12 +16,12 @@ import { updateResource } from "./write.ts";
  * @throws NetplugError tryAgainLater while a migration has frozen the datastore, and as {@link updateResource}
  */
 export async function raiseClusterVersion(cli: Cli, datastore: Datastore, stored: Stored<ClusterInformation>): Promise<void> {
-  const { version } = stored.value.spec;
+  const { netplugVersion: version } = stored.value.spec;
   if (!isOutdated(version)) return;
   requireReady(stored, "release");
   const { outcome } = await updateResource({ datastore, io: cli.io }, CLUSTER_INFORMATION.ref, (current) => {
     const spec = current.spec as ClusterInformation["spec"];
-    return validateObject({ ...current, spec: isOutdated(spec.version) ? { ...spec, version: VERSION } : spec });
+    return validateObject({ ...current, spec: isOutdated(spec.netplugVersion) ? { ...spec, netplugVersion: VERSION } : spec });
   });
   if (outcome === "configured")
     say(cli, `${toPathName(CLUSTER_INFORMATION.ref)} configured: version ${version ?? "unknown"} is now ${VERSION}`);

@@ -25,6 +25,6 @@ export function guardsFor(kind: Kind, information: Stored<ClusterInformation> | 
 
 /** Why this program may be too old for a cluster, undefined when it is not: a later minor version stores what this one does not know. */
 export function whyTooOld(information: ClusterInformationSpec | undefined): string | undefined {
-  if (!isOlder(VERSION, information?.version, "minor")) return undefined;
-  return `the cluster is of version ${information?.version ?? ""}, this program of ${VERSION}; use a program of the cluster's version`;
+  if (!isOlder(VERSION, information?.netplugVersion, "minor")) return undefined;
+  return `the cluster is of version ${information?.netplugVersion ?? ""}, this program of ${VERSION}; use a program of the cluster's version`;
 }

@@ -127,9 +127,9 @@ export function describeResources({ datastore, isPlain }: Pick<Subject, "datasto
       { type: "list", kind: "Tier" },
     ]);
     expect(information?.value.spec).toMatchObject({
-      guid: expect.stringMatching(/^[0-9a-f]{32}$/),
-      type: datastore.type === "kubernetes" ? "k8s" : "etcd",
-      version: "v3.31.0",
+      clusterGUID: expect.stringMatching(/^[0-9a-f]{32}$/),
+      clusterType: datastore.type === "kubernetes" ? "k8s" : "etcd",
+      netplugVersion: "v3.31.0",
       datastoreReady: true,
     });
     expect(tiers.map(({ value }) => [value.metadata.name, value.spec])).toEqual([

@@ -71,7 +71,7 @@ export async function createIpamWorld(datastore: Datastore = new MemoryDatastore
       return texts.sort();
     },
   };
-  await world.put("ClusterInformation", "default", { datastoreReady: true, guid: "0".repeat(32) });
+  await world.put("ClusterInformation", "default", { datastoreReady: true, clusterGUID: "0".repeat(32) });
   return world;
 }
 
