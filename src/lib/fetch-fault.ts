@@ -9,6 +9,8 @@ const NEVER_SENT: Readonly<Record<string, string>> = {
   EAI_AGAIN: "name server does not answer",
   EHOSTUNREACH: "no route to host",
   ENETUNREACH: "network unreachable",
+  EADDRNOTAVAIL: "cannot assign requested address",
+  EMFILE: "too many open files",
 };
 
 /** OpenSSL's verification codes and what else a failed handshake is called. */

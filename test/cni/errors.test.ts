@@ -363,3 +363,14 @@ test("hostile text reaches neither paths nor log lines", async () => {
   // every line of the file is one JSON object of ours
   for (const line of node.logLines()) expect(Object.keys(line)).toContain("time");
 });
+
+test.each([
+  ["etcd", { etcd_endpoints: "http://[::1]:1" }],
+  ["the Kubernetes API", { datastore_type: "kubernetes", kubernetes: { k8s_api_root: "https://[::1]:1" } }],
+])("where the node has no address to connect from, %s is unreachable, and no connection was lost", (_name, datastore) => {
+  using host = new TestNetns();
+  host.must(["sysctl", "-qw", "net.ipv6.conf.lo.disable_ipv6=1"]);
+  host.must(["ip", "link", "set", "lo", "up"]);
+  const { stdout } = host.run(["env", "CNI_COMMAND=STATUS", "CNI_PATH=/", pluginPath("netplug")], JSON.stringify(node.config(datastore)));
+  expect((JSON.parse(stdout) as Json)["msg"]).toEndWith("://[::1]:1: cannot assign requested address");
+});

@@ -22,6 +22,8 @@ describe("a connection that was never there", () => {
     "EAI_AGAIN",
     "EHOSTUNREACH",
     "ENETUNREACH",
+    "EADDRNOTAVAIL",
+    "EMFILE",
     "HTTP2RefusedStream",
   ])("(%s) carried no write", (code) => {
     expect(failure("create", coded(code))).toMatchObject({ code: 11, reason: "unreachable", isOutcomeUnknown: false });

@@ -5,6 +5,8 @@ const thrown = (code: string): Error => Object.assign(new Error("text of no use"
 
 test.each([
   ["ConnectionRefused", "unreachable", "connection refused"],
+  ["EADDRNOTAVAIL", "unreachable", "cannot assign requested address"],
+  ["EMFILE", "unreachable", "too many open files"],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", "untrusted", "TLS handshake: DEPTH_ZERO_SELF_SIGNED_CERT"],
   ["ECONNRESET", "lost", "connection closed without a reply"],
   ["ECONNABORTED", "lost", "connection lost (ECONNABORTED)"],
