@@ -3,9 +3,8 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { distFolder } from "../support/programs/cni.ts";
+import { pluginPath } from "../support/programs/cni.ts";
 import { TestNetns } from "../support/node/netns.ts";
-import { runProgram } from "../support/programs/programs.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/node/test-node.ts";
 
@@ -18,22 +17,28 @@ function documented(limit: string): number {
   return Number.parseFloat(cell);
 }
 
-test("ADD and DEL get by with the open files, address space, data and stack of the document, and no variables but those of CNI", async () => {
-  const KIB_PER_GIB = 2 ** 20;
-  const limits = {
-    n: documented("LimitNOFILE"),
-    v: documented("LimitAS") * KIB_PER_GIB,
-    d: documented("LimitDATA") * KIB_PER_GIB,
-    s: documented("LimitSTACK"),
-  };
-  const file = join(node.folder, "config.json");
-  writeFileSync(file, JSON.stringify(node.config({ log_level: "WARNING" })));
-  const script = Object.entries(limits).map(([option, value]) => `ulimit -${option} ${value}`);
-  using pod = new TestNetns();
-  for (const verb of ["ADD", "DEL"]) {
-    const call = await runProgram(["/bin/sh", "-ec", [...script, `exec ${distFolder}/netplug <${file}`].join("\n")], {
-      env: { CNI_COMMAND: verb, CNI_CONTAINERID: "limited", CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: distFolder },
-    });
-    expect([verb, call.status, call.stderr]).toEqual([verb, 0, ""]);
-  }
-});
+test.each(["netplug-ipam", "host-local"])(
+  "ADD and DEL with %s get by with the open files, address space, data and stack of the document, and no variables but those of CNI",
+  async (type) => {
+    const KIB_PER_GIB = 2 ** 20;
+    const limits = {
+      n: documented("LimitNOFILE"),
+      v: documented("LimitAS") * KIB_PER_GIB,
+      d: documented("LimitDATA") * KIB_PER_GIB,
+      s: documented("LimitSTACK"),
+    };
+    const script = Object.entries(limits).map(([option, value]) => `ulimit -${option} ${value}`);
+    const plugin = join(node.folder, "limited");
+    writeFileSync(plugin, ["#!/bin/sh -e", ...script, `exec ${pluginPath("netplug")}`].join("\n"), { mode: 0o755 });
+    const hostLocal = { dataDir: join(node.folder, "host-local"), ranges: [[{ subnet: "10.99.0.0/24" }]] };
+    const config = node.config({ log_level: "WARNING", ipam: { type, ...(type === "host-local" && hostLocal) } });
+    const containerID = node.newContainerID();
+    using pod = new TestNetns();
+    for (const verb of ["ADD", "DEL"] as const) {
+      // The pod is named as to ours, which the script is.
+      const env = { PATH: undefined, CNI_ARGS: await node.datastore.prepare(verb, { containerID }) };
+      const call = await node.call(verb, { containerID, netns: pod.path, plugin, config, env });
+      expect([verb, call.status, call.stderr]).toEqual([verb, 0, ""]);
+    }
+  },
+);

@@ -128,6 +128,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "del",
       "delegated",
       "late-add",
+      "limits",
       "model",
       "prefetch",
       "other-main-plugins",
