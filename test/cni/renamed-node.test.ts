@@ -35,6 +35,21 @@ test("what a DEL could not release, for the datastore was away, a DEL under the 
   expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
 });
 
+test("and takes nothing from the same container, which is in another network by then", async () => {
+  using pod = new TestNetns();
+  const call = { containerID, netns: pod.path };
+  const result = await node.add(pod, { ...call, config: node.config() });
+  await node.call("DEL", { ...call, config: node.config({ ...node.datastore.nowhere, prevResult: result }) });
+  const other = { ...call, config: node.config({ name: "other-net", nodename: "node-new" }) };
+  const prevResult = await node.add(pod, other);
+  expect(await node.addressesInUse()).toBe(2);
+  await node.del({ containerID: node.newContainerID(), config: renamed() });
+  expect([await node.addressesInUse(), (await node.endpoints()).length]).toEqual([1, 1]);
+  expect((await node.call("CHECK", { ...other, config: { ...other.config, prevResult } })).status).toBe(0);
+  await node.del(other);
+  expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
+});
+
 test("a DEL asks for no more where the runtime remembers a result without addresses than where it remembers none", async () => {
   const roundTrips: unknown[] = [];
   for (const prevResult of [undefined, { cniVersion: "1.1.0" }]) {

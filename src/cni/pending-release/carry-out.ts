@@ -2,7 +2,7 @@
 
 import type { AttachmentId } from "../../api/ipam-block.ts";
 import type { DelRequest } from "../../endpoint/plan-del.ts";
-import { mayBeOf, type RecordQuery, recordQueryOf } from "../../endpoint/record.ts";
+import { type RecordQuery, recordQueryOf } from "../../endpoint/record.ts";
 import { attachmentKeyOf } from "../../ipam/request.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { callAbout } from "../attachment-state/call-about.ts";
@@ -16,7 +16,7 @@ import { settle, type Settled, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
 import { settleBatch } from "../withdraw/settle-batch.ts";
 import { withdrawElsewhere } from "../withdraw/withdraw-elsewhere.ts";
-import { ATTACHMENTS_PER_COMMIT, attachmentOf, withdrawBatch } from "../withdraw/withdraw-many.ts";
+import { ATTACHMENTS_PER_COMMIT, attachmentOf, isOfOwnNetwork, withdrawBatch } from "../withdraw/withdraw-many.ts";
 import { pendingLockOf } from "./lock.ts";
 
 /** The most pending releases that one DEL carries out. */
@@ -89,7 +89,7 @@ async function releaseElsewhere(call: Call, batch: readonly DueRelease[]): Promi
   const request: DelRequest = {
     node,
     isTargetOwner: (owner) => owner.network === config.name && keys.has(attachmentKeyOf(owner)),
-    isTargetRecord: (record) => mayBeOf(record, config.name) && keys.has(attachmentKeyOf(attachmentOf(record))),
+    isTargetRecord: (record) => keys.has(attachmentKeyOf(attachmentOf(record))) && isOfOwnNetwork(call, record),
     records: [],
   };
   const addresses = batch.flatMap((attachment) => attachment.addresses);

@@ -69,13 +69,18 @@ export async function withdrawBatch(
   return found;
 }
 
+/** Whether a record is of this node and network. */
+export function isOwn(call: Call, record: WorkloadEndpoint): boolean {
+  return record.spec.node === call.node && isOfOwnNetwork(call, record);
+}
+
 /**
- * Whether a record is of this node and network. A record that is a view of a pod names no network: as in a DEL, it is another network's if that one
+ * Whether a record is of the call's network. A record that is a view of a pod names no network: as in a DEL, it is another network's if that one
  * has the interface that the record names.
  */
-export function isOwn({ node, config, host }: Call, record: WorkloadEndpoint): boolean {
-  const { node: ofNode, network, interfaceName } = record.spec;
-  if (ofNode !== node || !mayBeOf(record, config.name)) return false;
+export function isOfOwnNetwork({ config, host }: Call, record: WorkloadEndpoint): boolean {
+  const { network, interfaceName } = record.spec;
+  if (!mayBeOf(record, config.name)) return false;
   if (network !== undefined || interfaceName === undefined) return true;
   using socket = host.kernel.openRouteSocket();
   return !isOfAnotherNetwork(findLink(socket, { name: interfaceName }), toAlias(config.name, attachmentOf(record)));
