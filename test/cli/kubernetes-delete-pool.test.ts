@@ -95,6 +95,11 @@ test.each([
     const applied = await world.ctl(["apply", "-f", "-"], { stdin: text.replace(/^ *resourceVersion:.*\n/m, "") });
     expect([applied.stdout, applied.stderr]).toEqual([`${object} ${outcome}\n`, warning]);
   }
+  const skipped = await world.ctl(["create", "--skip-exists", "-f", "-"], { stdin: stored });
+  expect([skipped.status, skipped.stdout]).toEqual([0, `${object} exists\n`]);
+  expect(skipped.stderr).toBe(`warning: ${object} is being deleted: create it when it is gone\n`);
+  const refused = await world.ctl(["create", "-f", "-"], { stdin: stored });
+  expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining(": it is being deleted; create it when it is gone\n")]);
   await setFinalizers(object, []);
   expect((await world.ctl(["delete", object])).status).toBe(1);
 });

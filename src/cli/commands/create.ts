@@ -33,9 +33,16 @@ export interface CreateFlags extends DocumentFlags {
 /** Creates objects; one that exists is refused. */
 export async function create(cli: Cli, flags: CreateFlags): Promise<number> {
   const write: Write = async (target, resource) => {
-    if ((await createResource(target, resource)) !== undefined) return "created";
-    if (flags.skipExists === true) return "exists";
-    throw new CommandFailed(`create ${toTitle(refOf(resource))}: it exists`, { next: "apply -f FILE" });
+    const result = await createResource(target, resource);
+    if ("created" in result) return "created";
+    const ref = refOf(resource);
+    const isEnding = result.existing.isEnding === true;
+    if (flags.skipExists !== true) {
+      if (isEnding) throw new CommandFailed(`create ${toTitle(ref)}: it is being deleted; create it when it is gone`);
+      throw new CommandFailed(`create ${toTitle(ref)}: it exists`, { next: "apply -f FILE" });
+    }
+    if (isEnding) note(target, `warning: ${toPathName(ref)} is being deleted: create it when it is gone`);
+    return "exists";
   };
   return writeAll(cli, flags, { mayInitialise: true, mayChange: false, write });
 }

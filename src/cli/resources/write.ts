@@ -39,15 +39,18 @@ export type WriteOutcome = "created" | "configured" | "unchanged";
 /**
  * Creates an object with an identity of its own.
  *
- * @returns undefined when one of its name exists
+ * @returns what was created, or what exists under its name and stays as it is
  * @throws {CommandFailed} a rule between objects says no
  */
-export async function createResource(target: Target, resource: AnyResource): Promise<Resource | undefined> {
+export async function createResource(
+  target: Target,
+  resource: AnyResource,
+): Promise<{ readonly created: Resource } | { readonly existing: Stored<Resource> }> {
   const { datastore, io, pools = new KnownPools(datastore, io.clock) } = target;
   const ref = refOf(resource);
   return withRetries(`create ${toTitle(ref)}`, async () => {
     const [information, existing] = await datastore.read([CLUSTER_INFORMATION, { type: "get", ref }]);
-    if (existing !== undefined) return { created: undefined };
+    if (existing !== undefined) return { existing };
     const guards = guardsFor(resource.kind, information);
     if (resource.kind === "IPPool") await checkNewPool(target, ref.name, resource.spec, await pools.cidrs());
     const { resourceVersion: _, ...metadata } = resource.metadata;
@@ -56,7 +59,7 @@ export async function createResource(target: Target, resource: AnyResource): Pro
     const result = await datastore.commit([{ op: "create", resource: created }, ...guards]);
     if (!result.committed) pools.forget();
     return result.committed ? { created } : undefined;
-  }).then(({ created }) => created);
+  });
 }
 
 /** What tells an object from a later one of its name. */
@@ -107,7 +110,7 @@ export async function updateResource(
 /** Creates the object or makes the existing one like it. */
 export async function applyResource(target: Target, resource: AnyResource): Promise<WriteOutcome> {
   return withRetries(`apply ${toTitle(refOf(resource))}`, async () => {
-    if ((await createResource(target, resource)) !== undefined) return "created";
+    if ("created" in (await createResource(target, resource))) return "created";
     try {
       return (await updateResource(target, refOf(resource), () => resource)).outcome;
     } catch (error) {

@@ -32,7 +32,8 @@ export async function ipamConfigure(cli: Cli, flags: IPAMConfigurationSpec): Pro
         return resource.spec;
       } catch (error) {
         if (!(error instanceof NotFound)) throw error;
-        return (await createResource(target, changed({ name: SINGLETON_NAME }, {})))?.spec;
+        const result = await createResource(target, changed({ name: SINGLETON_NAME }, {}));
+        return "created" in result ? result.created.spec : undefined;
       }
     }),
   );
