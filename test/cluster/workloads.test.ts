@@ -11,7 +11,7 @@ import { ShownDocument } from "../support/documents/document.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { netplugOnEtcd, netplugOnKubernetes } from "./networks.ts";
 import { onCluster } from "./on-cluster.ts";
-import { listPods, pingFrom, pingScript } from "./pods.ts";
+import { listPods, pingFrom, pingScript, type RunningPod } from "./pods.ts";
 import { askersOf, askFrom, createServers, createService, KUBECTL_IN_POD, shownKubeProxyConfig, untilAnswered } from "./services.ts";
 import { createReplicas, createWorkload, podTemplate } from "./workload.ts";
 
@@ -63,6 +63,16 @@ describe.each([
     }
   }
 
+  let visit: Promise<void> | undefined;
+  /** A pod on each node that asks Services: one for all tests of them, started by the first that runs. */
+  async function listVisitors(): Promise<readonly RunningPod[]> {
+    await (visit ??= createServers(cluster, "visit", 2));
+    await routeBlocks();
+    const visitors = await listPods(cluster, ["-l", "app=visit"]);
+    expect(new Set(visitors.map(({ node }) => node)).size).toBe(2);
+    return visitors;
+  }
+
   /** Deletes with kubectl and waits until the last pod is gone, then looks for its address. */
   async function deleteAndCount(...what: readonly string[]): Promise<void> {
     await cluster.kubectl(["delete", ...what, "--cascade=foreground", "--wait", "--timeout=180s"]);
@@ -96,10 +106,8 @@ describe.each([
   });
 
   test("a Service leads pods of each node to the pods behind it on both, which see who asks, and only to new ones once those are replaced", async () => {
-    await Promise.all([createServers(cluster, "shop", 2), createServers(cluster, "visit", 2)]);
+    const [visitors] = await Promise.all([listVisitors(), createServers(cluster, "shop", 2)]);
     await routeBlocks();
-    const visitors = await listPods(cluster, ["-l", "app=visit"]);
-    expect(new Set(visitors.map(({ node }) => node)).size).toBe(2);
     const first = await listPods(cluster, ["-l", "app=shop"]);
     const { clusterIPs, nodePort } = await createService(cluster, "shop", { type: "NodePort", selector: { app: "shop" } });
     const service = [clusterIPs[0], 80] as const;
@@ -119,8 +127,7 @@ describe.each([
   });
 
   test("a pod reaches a NodePort of its own node although the Service is local to the other, and the API server by its Service", async () => {
-    // those of the test before
-    const [visitor, far] = await listPods(cluster, ["-l", "app=visit"]);
+    const [visitor, far] = await listVisitors();
     const node = cluster.nodes.find(({ name }) => name === visitor?.node);
     if (visitor === undefined || far === undefined || node === undefined) throw new Error("want two pods");
     await cluster.kubectl(["label", "pod", far.name, "only=this"]);
@@ -134,7 +141,8 @@ describe.each([
     // with nothing but what each pod has, and a certificate that it believes
     const whoami = ["exec", visitor.name, "--", KUBECTL_IN_POD, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"];
     expect(await cluster.kubectl(whoami)).toBe("system:serviceaccount:default:default");
-    await deleteAndCount("deployment/shop", "deployment/visit", "service/shop", "service/far");
+    // with those of the test before, if it has run
+    await deleteAndCount("deployment/shop", "deployment/visit", "service/shop", "service/far", "--ignore-not-found");
   });
 
   test("containerd and the kubelet killed while pods come and go leave no address behind", async () => {
