@@ -146,12 +146,14 @@ describe("code 107, naming the node, for", () => {
   });
 });
 
-test.each<[string, Json]>([
-  ["ipam.rangeStart", { subnet: "10.0.0.0/24", rangeStart: "usePodCidr" }],
-  ["ipam.ranges[0][0].rangeEnd", { ranges: [[{ subnet: "usePodCidr", rangeEnd: "usePodCidrIPv6" }]] }],
-])("%s takes no pod CIDR: code 7 (needs cluster)", async (place, ipam) => {
-  const { code, msg } = await refusal(hostLocal(ipam));
-  expect([code, msg]).toEqual([7, expect.stringContaining(`read "${place}": got "usePodCidr`)]);
+test.each<[string, string, Json]>([
+  ["ipam.rangeStart", "usePodCidr", { subnet: "10.0.0.0/24", rangeStart: "usePodCidr" }],
+  ["ipam.rangeStart", "usePodCidr", { subnet: "usePodCidr", rangeStart: "usePodCidr" }],
+  ["ipam.ranges[0][0].rangeEnd", "usePodCidrIPv6", { ranges: [[{ subnet: "usePodCidr", rangeEnd: "usePodCidrIPv6" }]] }],
+])("%s takes no pod CIDR, such as %s: code 7, and STATUS says so (needs cluster)", async (place, word, ipam) => {
+  const msg = `read "${place}": got "${word}", want an address`;
+  expect(await refusal(hostLocal(ipam))).toEqual({ code: 7, msg });
+  expect((await node.call("STATUS", { config: hostLocal(ipam) })).json).toMatchObject({ code: 50, msg });
 });
 
 test("a missing right is code 108 with the role (needs cluster)", async () => {

@@ -77,6 +77,7 @@ export async function delegateCheck(delegate: Delegate): Promise<boolean> {
 export async function delegateStatus(delegate: Delegate): Promise<void> {
   let answer: DelegateAnswer;
   try {
+    requireRanges(delegate.type, delegate.config);
     answer = await run("STATUS", delegate);
     if (answer.ok || (await isVerbUnknown("STATUS", answer.error, delegate))) return;
   } catch (thrown) {
