@@ -209,7 +209,9 @@ async function poolWithGateway(
   const link = "npgtestlan";
   const [gateway, own] = [`${base}2`, `${base}5`];
   addBridge(link, `${own}/${blockSize - 2}`, ...(family === "IPv6" ? ["nodad"] : []));
-  nodePlace.must(["ip", "route", "add", family === "IPv4" ? "198.51.100.0/24" : "2001:db8:51::/48", "via", gateway, "dev", link]);
+  const [other, to] = family === "IPv4" ? ["192.0.2.0/24", "198.51.100.0/24"] : ["2001:db8:50::/48", "2001:db8:51::/48"];
+  nodePlace.must(["ip", "route", "add", other, "via", `${base}4`, "dev", link]);
+  nodePlace.must(["ip", "route", "add", to, "via", gateway, "dev", link]);
   const pool = `own-lan-${blockSize}`;
   const known = await node.ctl(["get", "ippools", "-o", "name"]);
   if (!known.includes(pool)) await node.createPool(pool, { cidr: `${gateway}/${blockSize}`, blockSize });

@@ -230,14 +230,16 @@ describe("the API server", () => {
 
 describe("netplug-ipam under another main plugin", () => {
   const ptpConfig = (): Json => {
-    const { nodename, lib_dir, ipam_lock_file, agent_socket } = node.config();
+    const { nodename, log_file_path, lib_dir, ipam_lock_file, agent_socket } = node.config();
     const shared = {
       nodename,
+      log_file_path,
       lib_dir,
       ipam_lock_file,
       agent_socket,
       policy: { type: "k8s" },
       kubernetes: { kubeconfig: world.kubeconfig },
+      feature_control: { floating_ips: true, ip_addrs_no_ipam: true },
     };
     return { cniVersion: "1.0.0", name: "mixed", type: "ptp", ...shared, ...node.datastore.config, ipam: { type: "netplug-ipam" } };
   };
@@ -259,8 +261,28 @@ describe("netplug-ipam under another main plugin", () => {
     expect((await addByPtp({ hwAddr: "02:00:5e:10:00:01" })).status).toBe(0);
   });
 
+  test.each([
+    ["hwAddr", "02:00:5e:10:00:01"],
+    ["allowedSourcePrefixes", '["192.0.2.0/24"]'],
+    ["floatingIPs", '["192.0.2.9"]'],
+    ["hwAdr", "02:00:5e:10:00:01"],
+    ["ipAddrs", '["10.65.0.44"]'],
+  ])("warns of each annotation that has no effect then: %s (needs cluster)", async (annotation, value) => {
+    const before = node.logLines().length;
+    expect((await addByPtp({ [annotation]: value })).status).toBe(0);
+    const of = `annotation "cni.netplug.io/${annotation}" of pod "default/ptp-${count - 1}"`;
+    const expected = {
+      hwAdr: [`${of} is unknown and has no effect: was "cni.netplug.io/hwAddr" meant?`],
+      ipAddrs: [],
+    }[annotation] ?? [`${of} has no effect: the main plugin is "ptp"`];
+    const logged = node.logLines().slice(before);
+    expect(logged.filter(({ level }) => level === "WARNING").map(({ msg }) => msg)).toEqual(expected);
+  });
+
   test("cannot give an address without IPAM: code 105 (needs cluster)", async () => {
-    expect((await addByPtp({ ipAddrsNoIpam: '["192.0.2.1"]' })).json?.code).toBe(105);
+    const { json } = await addByPtp({ ipAddrsNoIpam: '["192.0.2.1"]' });
+    const used = `use annotation "cni.netplug.io/ipAddrsNoIpam" of pod "default/ptp-${count - 1}"`;
+    expect(json).toMatchObject({ code: 105, msg: `${used}: the main plugin is "ptp", want "netplug"; remove the annotation` });
   });
 });
 

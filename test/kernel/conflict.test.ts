@@ -149,12 +149,13 @@ describe("an interface that has the pod side's name", () => {
 
 describe("a route to the pod's address", () => {
   /** The failure of an ADD, with who has the address. */
-  function refusalOf(node: NamespacedNode, pod: Place, address: string): KernelError | undefined {
+  function refusalOf(node: NamespacedNode, pod: Place, address: string, meanwhile = (): void => {}): KernelError | undefined {
     try {
       addLink(node, pod, podLink("ctr", { addresses: [address] }));
       return undefined;
     } catch (thrown) {
       if (!(thrown instanceof KernelError)) throw thrown;
+      meanwhile();
       return node.onHost(() => {
         using host = linuxKernel.openRouteSocket();
         return withUser(host, thrown);
@@ -171,11 +172,15 @@ describe("a route to the pod's address", () => {
     node.ip(node.host, "link add name stale type bridge");
     node.ip(node.host, "link set stale up");
     node.ip(node.host, addRoute);
+    // of another table: it is not in the way
+    node.ip(node.host, "link add name other type bridge");
+    node.ip(node.host, "link set other up");
+    node.ip(node.host, `${addRoute.replace("stale", "other")} table 100`);
     expect(refusalOf(node, pod, address)).toMatchObject({
       kind: "kernelRefused",
       message: expect.stringMatching(/^add route ".*7\/(32|128)": EEXIST \(file exists\): interface "stale" has a route to it; /),
     });
-    expect([node.links(node.host), node.links(pod)]).toEqual([["stale"], []]);
+    expect([node.links(node.host).toSorted(), node.links(pod)]).toEqual([["other", "stale"], []]);
   });
 
   test("that leads nowhere is named as well", () => {
@@ -184,6 +189,14 @@ describe("a route to the pod's address", () => {
     node.ip(node.host, "route add blackhole 10.65.0.7/32");
     expect(refusalOf(node, pod, "10.65.0.7")?.message).toEndWith("another route to it exists; delete it");
     expect(node.links(node.host)).toEqual([]);
+  });
+
+  test("that is gone when it is looked for is what the kernel refused, by nobody", () => {
+    using node = new NamespacedNode();
+    const pod = node.addPlace("a");
+    node.ip(node.host, "route add blackhole 10.65.0.7/32");
+    const refusal = refusalOf(node, pod, "10.65.0.7", () => void node.ip(node.host, "route del blackhole 10.65.0.7/32"));
+    expect(refusal).toMatchObject({ kind: "kernelRefused", message: 'add route "10.65.0.7/32": EEXIST (file exists)' });
   });
 });
 
