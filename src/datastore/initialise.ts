@@ -52,10 +52,17 @@ export async function initialise(datastore: Datastore, options: InitialiseOption
   }
 }
 
+/** What tells a cluster from others. */
+export type ClusterIdentity = Required<Pick<ClusterInformationSpec, "clusterGUID" | "clusterType">>;
+
+/** One for the cluster of a datastore. @param uuid a new one */
+export function newClusterIdentity({ type }: Datastore, uuid: string): ClusterIdentity {
+  return { clusterGUID: uuid.replaceAll("-", ""), clusterType: type === "kubernetes" ? "k8s" : "etcd" };
+}
+
 function newClusterInformation(datastore: Datastore, options: InitialiseOptions): Resource {
   const spec: ClusterInformationSpec = {
-    clusterGUID: newUuid(options).replaceAll("-", ""),
-    clusterType: datastore.type === "kubernetes" ? "k8s" : "etcd",
+    ...newClusterIdentity(datastore, newUuid(options)),
     netplugVersion: options.version,
     datastoreReady: true,
   };

@@ -134,6 +134,22 @@ describe("init makes the cluster's version its own", () => {
     expect(await readVersion()).toBe(version);
   });
 
+  test("and gives an object that something else made an identity, and fields of this version alone", async () => {
+    const clusterGUID = "0123456789abcdef0123456789abcdef";
+    const init = async (spec: object): Promise<string> => {
+      const object = { apiVersion: "netplug.io/v3", kind: "ClusterInformation", metadata: { name: "default" }, spec };
+      await world.etcd.ctl(["put", "/netplug/v3/clusterinformations/default", JSON.stringify(object)]);
+      return await world.done(["init"]);
+    };
+    expect(await init({ clusterGUID, guid: "another", netplugVersion: "v3.30.9" })).toEndWith(`: cluster ${clusterGUID}\n`);
+    const [, made] =
+      /: cluster ([0-9a-f]{32})\n$/.exec(await init({ datastoreReady: true, datastoreFrozen: false, guid: clusterGUID })) ?? [];
+    const { "/netplug/v3/clusterinformations/default": stored } = await world.stored("/netplug/v3/clusterinformations/");
+    const own = { clusterGUID: made, clusterType: "etcd", netplugVersion: await readVersion() };
+    expect((stored as { readonly spec: object }).spec).toEqual({ ...own, datastoreReady: true, datastoreFrozen: false });
+    expect(await world.done(["init"])).toBe(`datastore already initialised: cluster ${made}\n`);
+  });
+
   test("nor while a migration has frozen the datastore", async () => {
     await world.done(["init"]);
     await setVersion("v3.30.9");

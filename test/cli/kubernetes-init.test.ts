@@ -228,6 +228,21 @@ describe("init", () => {
     expect(await world.done(["version"])).toContain(`Cluster Version:  ${spec.netplugVersion}\n`);
   });
 
+  test("gives an object that kubectl made an identity, and leaves it locked (needs cluster)", async () => {
+    await world.api.kubectl(["delete", "clusterinformation", "default"]);
+    const object = { apiVersion: "netplug.io/v3", kind: "ClusterInformation", metadata: { name: "default" } };
+    await world.api.kubectl(["create", "-f", "-"], JSON.stringify(object));
+    const stdout = await world.done(["init"]);
+    const { spec } = await world.read<{ spec: { clusterGUID: string } }>("clusterinformation", "default");
+    expect<object>(spec).toEqual({
+      clusterGUID: expect.stringMatching(/^[0-9a-f]{32}$/),
+      clusterType: "k8s",
+      netplugVersion: expect.anything(),
+    });
+    expect(stdout).toEndWith(`datastore already initialised: cluster ${spec.clusterGUID}\n`);
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":true}}']);
+  });
+
   test("leaves alone what a migration has frozen (needs cluster)", async () => {
     const freeze = (datastoreFrozen: boolean): Promise<string> =>
       world.api.kubectl(["patch", "clusterinformation", "default", "--type=merge", "-p", JSON.stringify({ spec: { datastoreFrozen } })]);

@@ -21,8 +21,9 @@ export async function init(cli: Cli): Promise<number> {
       ? withKube(cli, config.kubernetes, (client) => initKubernetes(cli, datastore, client))
       : initDatastore(cli, datastore));
     const [information] = await datastore.read([CLUSTER_INFORMATION]);
-    if (information !== undefined) await (await import("../resources/cluster-version.ts")).raiseClusterVersion(cli, datastore, information);
-    say(cli, `datastore ${isNew ? "initialised" : "already initialised"}: cluster ${information?.value.spec.clusterGUID ?? ""}`);
+    const { raiseClusterVersion } = await import("../resources/cluster-version.ts");
+    const spec = information && (await raiseClusterVersion(cli, datastore, information));
+    say(cli, `datastore ${isNew ? "initialised" : "already initialised"}: cluster ${spec?.clusterGUID ?? "unknown"}`);
     return EXIT.done;
   });
 }

@@ -1,8 +1,9 @@
 /** The version of a cluster: that of the newest program which has prepared its datastore. Older ones of netplugctl then leave its resources alone. */
 
-import type { ClusterInformation } from "../../api/cluster-information.ts";
+import type { ClusterInformation, ClusterInformationSpec } from "../../api/cluster-information.ts";
 import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
 import type { Datastore, Stored } from "../../datastore/datastore.ts";
+import { type ClusterIdentity, newClusterIdentity } from "../../datastore/initialise.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Cli, say } from "../io.ts";
 import { isOlder, isVersion } from "../versions.ts";
@@ -11,20 +12,33 @@ import { validateObject } from "./validation.ts";
 import { updateResource } from "./write.ts";
 
 /**
- * Makes it this program's when it is older, and says so.
+ * Makes it this program's when it is older, and says so. An object that `init` did not make gets the identity that it lacks.
  *
+ * @returns what is stored then
  * @throws NetplugError tryAgainLater while a migration has frozen the datastore, and as {@link updateResource}
  */
-export async function raiseClusterVersion(cli: Cli, datastore: Datastore, stored: Stored<ClusterInformation>): Promise<void> {
+export async function raiseClusterVersion(
+  cli: Cli,
+  datastore: Datastore,
+  stored: Stored<ClusterInformation>,
+): Promise<ClusterInformationSpec> {
   const { netplugVersion: version } = stored.value.spec;
-  if (!isOutdated(version)) return;
+  if (!isOutdated(version)) return stored.value.spec;
   requireReady(stored, "release");
-  const { outcome } = await updateResource({ datastore, io: cli.io }, CLUSTER_INFORMATION.ref, (current) => {
-    const spec = current.spec as ClusterInformation["spec"];
-    return validateObject({ ...current, spec: isOutdated(spec.netplugVersion) ? { ...spec, netplugVersion: VERSION } : spec });
+  const identity = newClusterIdentity(datastore, cli.io.makeUuid());
+  const { outcome, resource } = await updateResource({ datastore, io: cli.io }, CLUSTER_INFORMATION.ref, (current) => {
+    const spec = current.spec as ClusterInformationSpec;
+    return validateObject(isOutdated(spec.netplugVersion) ? { ...current, spec: toOwnVersion(spec, identity) } : current);
   });
   if (outcome === "configured")
     say(cli, `${toPathName(CLUSTER_INFORMATION.ref)} configured: version ${version ?? "unknown"} is now ${VERSION}`);
+  return resource.spec as ClusterInformationSpec;
+}
+
+/** Without fields that this version does not have: an API server drops them, but etcd keeps them, and then the object could not be written. */
+function toOwnVersion(spec: ClusterInformationSpec, identity: ClusterIdentity): object {
+  const { clusterGUID = identity.clusterGUID, clusterType = identity.clusterType, datastoreReady, datastoreFrozen } = spec;
+  return { clusterGUID, clusterType, netplugVersion: VERSION, datastoreReady, datastoreFrozen };
 }
 
 /** Than this program; text that is no version is older than each. */
