@@ -158,7 +158,7 @@ export function ownerOf(request: AddRequest): AllocationOwner | undefined {
   return "ipam" in request ? request.ipam.owner : request.owner;
 }
 
-/** Who asks for these very addresses, for messages; undefined: nobody, any others would do. */
+/** Who asks for these very addresses, for messages; undefined: nobody, or they are a delegate's. */
 export function askerOf(request: AddRequest): string | undefined {
   return "ipam" in request ? request.ipam.namedBy?.addresses : request.askedBy;
 }

@@ -22,9 +22,9 @@ const MAX_AT_ONCE = 16;
 export class ResourceReads {
   readonly #batch: Batch;
   readonly #options: Pick<ReadOptions, "mayLag" | "onPage">;
-  /** Whether pools come from one list of the newest: they are more than that, as for an ADD that finds one pool after the other full. */
+  /** Whether pools come from one list of the newest: there are more than {@link MAX_AT_ONCE}, as for an ADD that finds one after the other full. */
   readonly #listsPools: boolean;
-  /** Where they are more than that, as for a GC, each is asked for once the one {@link MAX_AT_ONCE} places before it is answered. */
+  /** In the order of asking. Where there are more, as for a GC, each is asked for once the one {@link MAX_AT_ONCE} places before it is answered. */
   readonly #pods: Promise<Pod | undefined>[] = [];
 
   constructor(batch: Batch, queries: readonly Query[] = [], options: Pick<ReadOptions, "mayLag" | "onPage"> = {}) {
