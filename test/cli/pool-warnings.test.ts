@@ -24,6 +24,8 @@ const JUNE = "2026-06-01T00:00:00Z";
 const shadowedBy = (other: string): string =>
   `it overlaps ${other}: only that one is used, even while it is disabled; delete one of the two`;
 
+const COMPARISONS = '"==", "!=", "in", "not in", "contains", "starts with" or "ends with"';
+
 test.each<[which: string, pools: readonly Parameters<typeof putPool>[], object: string, detail: string]>([
   [
     "the younger one",
@@ -57,6 +59,16 @@ test.each<[which: string, pools: readonly Parameters<typeof putPool>[], object: 
     [["x", "10.9.0.0/16", MAY, { blockSize: 8 }]],
     "x",
     'its blockSize 8 does not fit 10.9.0.0/16: want 20..32; make another pool, and "netplugctl delete ippool x"',
+  ],
+  [
+    "one whose selector is none, unless it must be named",
+    [
+      ["x", "10.9.0.0/16", MAY, { nodeSelector: "zone = a" }],
+      ["y", "10.8.0.0/16", MAY, { namespaceSelector: "zone = a", assignmentMode: "Manual" }],
+      ["z", "10.7.0.0/16", MAY, { namespaceSelector: "zone = a", disabled: true }],
+    ],
+    "x",
+    `its nodeSelector "zone = a" is no selector: at character 6 got "=", want ${COMPARISONS}; correct it by "netplugctl patch ippool x"`,
   ],
 ])("%s", async (_which, pools, object, detail) => {
   await world.done(["init"]);

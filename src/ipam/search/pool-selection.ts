@@ -75,8 +75,13 @@ function whyNotSelected(pool: Pool, { node, nodeLabels, namespaceLabels }: PoolC
 function whyNoMatch({ name }: Pool, field: string, text: string, labels: Labels, object: string): Refusal | undefined {
   if (text === "" || text === "all()") return undefined; // nearly every pool: spares the parser's start
   const selector = tryParseSelector(text);
-  if (selector instanceof SelectorError) return defect(name, { what: `its ${field} ${quote(text)} is no selector: ${selector.detail}` });
+  if (selector instanceof SelectorError) return badSelector(name, field, text, selector);
   return matches(selector, labels) ? undefined : { reason: `its ${field} ${quote(text)} does not match ${object}` };
+}
+
+/** Why a pool is selected for nothing. */
+export function badSelector(name: string, field: string, text: string, { detail }: SelectorError): Refusal {
+  return defect(name, { what: `its ${field} ${quote(text)} is no selector: ${detail}` });
 }
 
 function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string, namedBy: string | undefined): Pool {
