@@ -146,14 +146,19 @@ describe("code 107, naming the node, for", () => {
   });
 });
 
-test.each<[string, string, Json]>([
-  ["ipam.rangeStart", "usePodCidr", { subnet: "10.0.0.0/24", rangeStart: "usePodCidr" }],
-  ["ipam.rangeStart", "usePodCidr", { subnet: "usePodCidr", rangeStart: "usePodCidr" }],
-  ["ipam.ranges[0][0].rangeEnd", "usePodCidrIPv6", { ranges: [[{ subnet: "usePodCidr", rangeEnd: "usePodCidrIPv6" }]] }],
-])("%s takes no pod CIDR, such as %s: code 7, and STATUS says so (needs cluster)", async (place, word, ipam) => {
-  const msg = `read "${place}": got "${word}", want an address`;
+const OF_SUBNET = 'which is a value of "subnet" only; ';
+
+test.each<[place: string, word: string, ipam: Json, hint: string]>([
+  ["ipam.rangeStart", "usePodCidr", { subnet: "10.0.0.0/24", rangeStart: "usePodCidr" }, ""],
+  ["ipam.rangeStart", "usePodCidr", { subnet: "usePodCidr", rangeStart: "usePodCidr" }, OF_SUBNET],
+  ["ipam.ranges[0][0].rangeEnd", "usePodCidrIPv6", { ranges: [[{ subnet: "usePodCidr", rangeEnd: "usePodCidrIPv6" }]] }, OF_SUBNET],
+])("%s takes no pod CIDR, such as %s: code 7, and STATUS says so (needs cluster)", async (place, word, ipam, hint) => {
+  const msg = `read "${place}": got "${word}", ${hint}want an address`;
   expect(await refusal(hostLocal(ipam))).toEqual({ code: 7, msg });
   expect((await node.call("STATUS", { config: hostLocal(ipam) })).json).toMatchObject({ code: 50, msg });
+  // Nor does it take an API server to say so.
+  const away = isOnEtcd ? { k8s_api_root: "https://127.0.0.1:1" } : {};
+  expect(await refusal(hostLocal(ipam, away))).toEqual({ code: 7, msg });
 });
 
 test("a missing right is code 108 with the role (needs cluster)", async () => {

@@ -14,12 +14,12 @@ import { podCidrFamilyOf } from "../delegate/pod-cidr-keywords.ts";
 /**
  * The network config with subnets in place of the pod-CIDR keywords.
  *
- * @throws NetplugError nodeCidrMissing, accessDenied, tryAgainLater
+ * @throws NetplugError invalidConfig for a keyword where no subnet is wanted; nodeCidrMissing; accessDenied, tryAgainLater
  */
 export async function toConfigWithPodCidrs({ config, node: ownName }: Call, client: KubeClient, signal: AbortSignal): Promise<JsonObject> {
   const { raw } = config;
   const { ipam } = raw;
-  if (!isJsonObject(ipam)) return raw;
+  if (!isJsonObject(ipam) || !usesKeywords(ipam)) return raw;
   const name = config.kubernetes.nodeName ?? ownName;
   const node = await client.get(NODES, { name }, { signal });
   if (node === undefined) {
@@ -29,6 +29,22 @@ export async function toConfigWithPodCidrs({ config, node: ownName }: Call, clie
     );
   }
   return { ...raw, ipam: mapIpamRanges(ipam, (range, where) => resolveSubnet(range, where, name, node)) };
+}
+
+/** @throws NetplugError invalidConfig */
+function usesKeywords(ipam: JsonObject): boolean {
+  let isUsed = false;
+  mapIpamRanges(ipam, (range, where) => {
+    for (const key of ["rangeStart", "rangeEnd"]) requireNoKeyword(range[key], `${where}.${key}`);
+    isUsed ||= podCidrFamilyOf(range["subnet"]) !== undefined;
+    return range;
+  });
+  return isUsed;
+}
+
+function requireNoKeyword(value: unknown, where: string): void {
+  if (podCidrFamilyOf(value) === undefined) return;
+  throw new NetplugError("invalidConfig", `read "${where}": got ${quoteValue(value)}, which is a value of "subnet" only; want an address`);
 }
 
 function resolveSubnet(range: JsonObject, where: string, name: string, node: Node): JsonObject {
