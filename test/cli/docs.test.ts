@@ -13,6 +13,7 @@ import { ShownDocument } from "../support/documents/document.ts";
 import { Reader } from "../support/documents/reader.ts";
 
 const INSTALL = new ShownDocument("docs/install.md");
+const CONTAINER_HOSTS = new ShownDocument("docs/container-hosts.md");
 const TROUBLESHOOTING = new ShownDocument("docs/troubleshooting.md");
 const RESOURCES = new ShownDocument("docs/resources.md");
 
@@ -36,7 +37,7 @@ function writeExamples(folder: string): ReadonlyMap<string, string> {
 }
 
 onEtcd("the datastore of a container host is prepared, and has the pool", async () => {
-  const shown = INSTALL.block("", "export ETCD_ENDPOINTS");
+  const shown = CONTAINER_HOSTS.block("", "export ETCD_ENDPOINTS");
   const printed = await onItsEtcd().type(shown.replace("http://127.0.0.1:2379", etcd.etcd.endpoint));
   expect(printed).toMatch(/pods +10\.65\.0\.0\/16/);
   expect(await etcd.stored("/netplug/v3/ippools/")).toEqual({ "/netplug/v3/ippools/pods": expect.objectContaining({ kind: "IPPool" }) });

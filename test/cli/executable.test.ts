@@ -353,8 +353,8 @@ describe("colour", () => {
   });
 });
 
-test("the executable needs no newer C library than docs/install.md says", () => {
-  const promised = Number(/glibc 2\.(\d+)/.exec(new ShownDocument("docs/install.md").text)?.[1]);
+test.each(["install", "container-hosts", "node-requirements"])("the executable needs no newer C library than docs/%s.md says", (name) => {
+  const promised = Number(/glibc 2\.(\d+)/.exec(new ShownDocument(`docs/${name}.md`).text)?.[1]);
   // its table of strings has the versions of all functions that the runtime is linked to
   const needed = [...readFileSync(netplugctl, "latin1").matchAll(/\0GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
   expect(needed).not.toEqual([]);

@@ -11,9 +11,9 @@ import type { ClusterNode } from "./node.ts";
 import type { RunningPod } from "./pods.ts";
 import { createWorkload, podTemplate } from "./workload.ts";
 
-/** For `startCluster()`: what docs/install.md has people tell kube-proxy. */
+/** For `startCluster()`: what docs/kube-proxy.md has people tell kube-proxy. */
 export function shownKubeProxyConfig(): Json {
-  return Bun.YAML.parse(new ShownDocument("docs/install.md").block("yaml", "kind: KubeProxyConfiguration")) as Json;
+  return Bun.YAML.parse(new ShownDocument("docs/kube-proxy.md").block("yaml", "kind: KubeProxyConfiguration")) as Json;
 }
 
 /** Where a Service is asked. */

@@ -1,4 +1,4 @@
-/** The limits that docs/install.md calls enough are enough. Those of cgroups are not tried here. */
+/** The limits that docs/node-requirements.md calls enough are enough. Those of cgroups are not tried here. */
 
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const node = share(() => TestNode.start(["10.65.0.0/24"]));
 
 /** The numbers in the second column of the row that names a limit: of every call, and of a single one on etcd where that is said. */
 function documented(limit: string): { readonly always: number; readonly onEtcd: number } {
-  const rows = readFileSync(join(import.meta.dir, "../../docs/install.md"), "utf8").split("\n");
+  const rows = readFileSync(join(import.meta.dir, "../../docs/node-requirements.md"), "utf8").split("\n");
   const [, , cell = ""] = rows.find((row) => row.startsWith("|") && row.includes(`\`${limit}=\``))?.split("|") ?? [];
   const [always = "", onEtcd = always] = cell.split(";");
   return { always: Number.parseFloat(always), onEtcd: Number.parseFloat(onEtcd) };

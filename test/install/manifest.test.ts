@@ -119,10 +119,10 @@ test("the network config that docs/install.md shows for dual stack is one, of bo
   expect(config.ipam.families).toEqual([4, 6]);
 });
 
-test("the further network that docs/install.md shows for Multus is one, with routes and a pool of its own", () => {
-  const block = new ShownDocument("docs/install.md").block("yaml", "kind: NetworkAttachmentDefinition");
+test("the further network that docs/multus.md shows is one, with routes and a pool of its own", () => {
+  const block = new ShownDocument("docs/multus.md").block("yaml", "kind: NetworkAttachmentDefinition");
   const { spec } = Bun.YAML.parse(block) as { readonly spec: { readonly config: string } };
-  checkNetworkConfig(spec.config, "10-netplug.conflist", "docs/install.md");
+  checkNetworkConfig(spec.config, "10-netplug.conflist", "docs/multus.md");
   const { name, cniVersion, plugins } = JSON.parse(spec.config) as { name: string; cniVersion: string; plugins: [object] };
   const { config, warnings, fault } = parseNetworkConfig(JSON.stringify({ name, cniVersion, ...plugins[0] }), "ADD");
   expect({ warnings, fault }).toEqual({ warnings: [], fault: undefined });

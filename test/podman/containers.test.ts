@@ -134,7 +134,7 @@ testPodman(
 
 /** The network config that the document for users hands to GC. */
 function documentedGc(): Json {
-  const [, config] = /^(\{.*\})$/m.exec(new ShownDocument("docs/install.md").block("", "CNI_COMMAND=GC")) ?? [];
-  if (config === undefined) throw new Error("docs/install.md: no call of GC");
+  const [, config] = /^(\{.*\})$/m.exec(new ShownDocument("docs/container-hosts.md").block("", "CNI_COMMAND=GC")) ?? [];
+  if (config === undefined) throw new Error("docs/container-hosts.md: no call of GC");
   return JSON.parse(config) as Json;
 }

@@ -39,7 +39,7 @@ export async function runDemo(args: readonly string[]): Promise<number> {
   proveNothingIsLeft(world);
   print(
     bold(
-      `\nDone in ${since(started)}. Next: docs/install.md puts netplug on a machine; npm run cluster brings up a Kubernetes cluster to try it on.`,
+      `\nDone in ${since(started)}. Next: docs/install.md puts netplug into a cluster, docs/container-hosts.md onto a host; npm run cluster brings up a Kubernetes to try it on.`,
     ),
   );
   return 0;
