@@ -17,6 +17,7 @@ import {
   checkTypeEscapes,
 } from "./house-rules.ts";
 import { checkDoor, checkLayers, checkPackages } from "./layers.ts";
+import { checkLinks } from "./links.ts";
 import { checkLockfile } from "./lockfile.ts";
 import type { Problem } from "./problem.ts";
 import { checkDriverFolders } from "./driver-folders.ts";
@@ -47,6 +48,7 @@ export function checkArchitecture(root: string): Problem[] {
     ...checkTypeEscapes(files),
     ...checkPlaces(tracked),
     ...checkMachinePaths(root, tracked),
+    ...checkLinks(root, tracked),
     ...checkLockfile(readFileSync(join(root, "package-lock.json"), "utf8")),
   ];
 }
