@@ -12,10 +12,21 @@ export interface BufferedOutput extends Output {
 /** Nothing that is written is lost when the other end is a pipe that is read slowly. */
 export function bufferOutput(sink: Pick<Bun.FileSink, "write" | "flush">, isTerminal: boolean): BufferedOutput {
   let fault: string | undefined;
+  let isRead = true;
   /** Writes that do not fit into the sink's buffer. */
   let pendingWrites: Promise<unknown> = Promise.resolve();
   const note = (thrown: unknown): void => {
+    isRead = false;
     if ((thrown as { readonly code?: unknown }).code !== "EPIPE") fault ??= messageOf(thrown);
+  };
+  const flush = async (): Promise<string | undefined> => {
+    await pendingWrites;
+    try {
+      await sink.flush();
+    } catch (thrown) {
+      note(thrown);
+    }
+    return fault;
   };
   return {
     isTerminal,
@@ -28,14 +39,10 @@ export function bufferOutput(sink: Pick<Bun.FileSink, "write" | "flush">, isTerm
         note(thrown);
       }
     },
-    async flush() {
-      await pendingWrites;
-      try {
-        await sink.flush();
-      } catch (thrown) {
-        note(thrown);
-      }
-      return fault;
+    flush,
+    async drained() {
+      await flush();
+      return isRead;
     },
   };
 }
@@ -47,5 +54,6 @@ export function closedOutput(): BufferedOutput {
     isTerminal: false,
     write: () => void (fault = "stdout is closed, want it open; /dev/null if nobody reads it"),
     flush: async () => fault,
+    drained: async () => false,
   };
 }

@@ -43,7 +43,7 @@ export async function complete(
   try {
     const { before, partial, attached } = splitPartial(argv);
     const { options, words } = parseCommandLine(before);
-    const cli: Cli = { io: { ...io, stderr: { isTerminal: false, write: () => undefined } }, options, program };
+    const cli: Cli = { io: { ...io, stderr: { isTerminal: false, write: () => undefined, drained: async () => true } }, options, program };
     const proposeNames = (typed: string): Promise<readonly string[]> => proposeObjects(cli, words, typed);
     const proposeLabels = (typed: string): Promise<readonly string[]> => proposeLabelsOf(cli, words, typed);
     const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl"), [...words, partial], {

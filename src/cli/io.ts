@@ -11,6 +11,8 @@ import { toVisibleLines } from "./output/table.ts";
 /** One of the two streams that are written. */
 export interface Output {
   write(text: string): void;
+  /** Waits until all is written. @returns whether what is written next can still be read by somebody */
+  drained(): Promise<boolean>;
   /** Whether a person looks at it: then colour helps. */
   readonly isTerminal: boolean;
 }

@@ -46,6 +46,7 @@ export function withProgress(io: CliIo): CliIo {
       wipe();
       output.write(text);
     },
+    drained: () => output.drained(),
   });
   return { ...io, stdout: stdout.isTerminal ? onClean(stdout) : stdout, stderr: onClean(stderr), progress: { tell, wipe } };
 }

@@ -9,7 +9,7 @@ import { runCli } from "./main.ts";
 /** Runs a command whose datastore refuses everything in this way. @returns stderr */
 async function refused(thrown: Error, argv: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
   let stderr = "";
-  const silent: Output = { isTerminal: false, write: () => undefined };
+  const silent: Output = { isTerminal: false, write: () => undefined, drained: async () => true };
   const read = (): Promise<never> => Promise.reject(thrown);
   // What else a command has is not asked for here.
   const io = {

@@ -138,6 +138,9 @@ describe("with the role for viewers", () => {
 
 type Denial = readonly [resource: string, verb: string, argv: readonly string[], denied: string];
 
+/** Shows nothing: no object has the label. */
+const watching = (kind: string): readonly string[] => ["get", kind, "-l", "none", "-o", "json", "--watch"];
+
 /** Every right of the role, and a command that needs it. */
 const DENIALS: readonly Denial[] = [
   ["customresourcedefinitions", "get", ["init"], "get customresourcedefinitions.apiextensions.k8s.io"],
@@ -145,11 +148,14 @@ const DENIALS: readonly Denial[] = [
   ["customresourcedefinitions", "patch", ["init"], "patch customresourcedefinitions.apiextensions.k8s.io"],
   ["nodes", "get", ["get", "node", "n1"], "get nodes"],
   ["nodes", "list", ["ipam", "check"], "list nodes"],
+  ["nodes", "watch", watching("nodes"), "watch nodes"],
   ["nodes", "patch", ["label", "node", "n1", "rack=r2", "--overwrite"], "patch nodes"],
   ["pods", "get", GET_ENDPOINT, "get pods"],
   ["pods", "list", ["get", "wep", "-A"], "list pods"],
+  ["pods", "watch", watching("wep"), "watch pods"],
   ["*", "get", ["get", "tier", "mine"], "get tiers.netplug.io"],
   ["*", "list", ["get", "ippools"], "list ippools.netplug.io"],
+  ["*", "watch", watching("ippools"), "watch ippools.netplug.io"],
   ["*", "create", ["create", "-f", "-"], "create ippools.netplug.io"],
   ["*", "patch", ["ipam", "configure", "--max-blocks-per-host=7"], "patch ipamconfigurations.netplug.io"],
   ["*", "delete", ["delete", "tier", "mine"], "delete tiers.netplug.io"],

@@ -63,6 +63,10 @@ async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, 
   const withLabels = await type(reader, "netplugctl get wep -A -l 'app in (web,api),!canary' --show-labels");
   expect(withLabels).toMatch(/^NAMESPACE.*\ndefault +web +n1\b.*app=web.*\n$/);
 
+  // Ctrl-C is `timeout` here, whose status is no success.
+  const followed = await type(reader, "netplugctl get workloadendpoints -A --watch", { "netplugctl get": "! timeout 3 netplugctl get" });
+  expect(followed).toMatch(/^EVENT +NAMESPACE.*\nADDED +default +new +n1\b.*\nADDED +default +web +n1\b.*\n$/);
+
   await type(reader, "netplugctl label node n1 rack=r2");
   expect(await read("nodes", "n1")).toMatchObject({ metadata: { labels: { rack: "r2" } } });
   expect(await type(reader, "netplugctl get nodes -l rack=r2,tier!=db")).toContain("n1");

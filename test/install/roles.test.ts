@@ -254,7 +254,7 @@ test("whoever has no role may do nothing: what is found above comes from the rol
 
 test("an administrator may do with our objects what netplugctl does, and nothing with another's but read pods and Services' networks, and label nodes (needs cluster)", async () => {
   const ours = RESOURCES.filter(({ base, name }) => base.startsWith("apis/netplug.io/") && !name.includes("/"));
-  const verbs: readonly Verb[] = ["get", "list", "create", "patch", "delete"];
+  const verbs: readonly Verb[] = ["get", "list", "watch", "create", "patch", "delete"];
   const permitted = (await permissionsOf("administrator")).filter((text) => !text.endsWith("/status.netplug.io"));
   expect(permitted).toEqual(
     [
@@ -262,9 +262,11 @@ test("an administrator may do with our objects what netplugctl does, and nothing
       "update ipamblocks.netplug.io",
       "get nodes",
       "list nodes",
+      "watch nodes",
       "patch nodes",
       "get pods",
       "list pods",
+      "watch pods",
       "list servicecidrs.networking.k8s.io",
       ...["get", "create", "patch"].map((verb) => `${verb} customresourcedefinitions.apiextensions.k8s.io`),
     ].sort(),
@@ -280,8 +282,10 @@ test("a viewer may look at our objects, pods, nodes and Services' networks, and 
       ...ours.flatMap((resource) => verbs.map((verb) => toText({ verb, resource, ...ANYWHERE }))),
       "get nodes",
       "list nodes",
+      "watch nodes",
       "get pods",
       "list pods",
+      "watch pods",
       "list servicecidrs.networking.k8s.io",
     ].sort(),
   );

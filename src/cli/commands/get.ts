@@ -29,6 +29,7 @@ export interface GetFlags {
   readonly selector?: LabelSelector;
   readonly showLabels?: boolean;
   readonly noHeaders?: boolean;
+  readonly watch?: boolean;
 }
 
 /** Objects of one kind that were asked for, and where they are looked for. */
@@ -47,6 +48,7 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
   if (flags.allNamespaces === true && flags.namespace !== undefined)
     throw new UsageError("use --namespace together with --all-namespaces: want one of them");
   const asked = flags.filename?.length ? await askedByFiles(cli, flags, words) : await askedByWords(cli, flags, words);
+  if (flags.watch === true && asked.length > 1) throw new UsageError("use --watch with several kinds: want one");
   return withDatastore(cli, async (datastore) => {
     const answers: Answer[] = [];
     const absent: string[] = [];
@@ -59,6 +61,11 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
       absent.push(...missing);
       broken.push(...unreadable);
       if (missing.length > 0) listing ??= (await proposeEndpoints(cli, datastore, one)) ?? proposeListing(one.info);
+    }
+    const [first] = answers;
+    if (flags.watch === true && first !== undefined && absent.length === 0) {
+      for (const reason of broken) note(cli, `left out: ${reason}`);
+      return await watchFrom(cli, datastore, { ...first, unreadable: broken }, flags);
     }
     print(cli, answers, flags);
     if (absent.length === 0 && broken.length === 0) return EXIT.done;
@@ -126,6 +133,28 @@ async function askedByFiles(cli: Cli, flags: GetFlags, words: readonly string[])
   });
 }
 
+async function watchFrom(
+  cli: Cli,
+  datastore: Datastore,
+  { asked, resources, unreadable }: Answer & { readonly unreadable: readonly string[] },
+  flags: GetFlags,
+): Promise<number> {
+  const { watch } = await import("./watch.ts");
+  return await watch(cli, datastore, {
+    named: asked,
+    scope: { namespace: asked.namespace, selector: flags.selector },
+    found: resources,
+    unreadable,
+    ...toLook(asked, flags),
+  });
+}
+
+/** How the objects of a kind are shown. */
+function toLook({ info }: Asked, flags: GetFlags) {
+  const { output = { type: "table", wide: false }, showLabels: withLabels = false, noHeaders: withoutHeader = false } = flags;
+  return { output, withNamespace: flags.allNamespaces === true && info.namespaced, withLabels, withoutHeader } as const;
+}
+
 /** Programs get one value, people a table for each kind. */
 function print(cli: Cli, answers: readonly Answer[], flags: GetFlags): void {
   const format = flags.output ?? { type: "table", wide: false };
@@ -136,18 +165,18 @@ function print(cli: Cli, answers: readonly Answer[], flags: GetFlags): void {
   }
   for (const [index, answer] of answers.entries()) {
     if (index > 0 && format.type !== "name" && flags.noHeaders !== true) say(cli, "");
-    printKind(cli, answer, format, flags);
+    printKind(cli, answer, flags);
   }
 }
 
-function printKind(cli: Cli, { asked: { info, names }, resources }: Answer, format: Format, flags: GetFlags): void {
-  if (resources.length === 0 && format.type === "table") {
+function printKind(cli: Cli, { asked, resources }: Answer, flags: GetFlags): void {
+  const { info, names } = asked;
+  const { output, ...look } = toLook(asked, flags);
+  if (resources.length === 0 && output.type === "table") {
     note(cli, `no ${info.plural} found${flags.selector === undefined ? "" : ` with --selector ${quote(flags.selector.text)}`}`);
     return;
   }
   const single = names.length === 1;
-  const withNamespace = flags.allNamespaces === true && info.namespaced;
-  const { showLabels: withLabels = false, noHeaders: withoutHeader = false } = flags;
   const colour = cli.io.stdout.isTerminal;
-  cli.io.stdout.write(printResources(format, { info, resources, single, withNamespace, withLabels, withoutHeader, colour }));
+  cli.io.stdout.write(printResources(output, { info, resources, single, ...look, colour }));
 }

@@ -27,7 +27,16 @@ const MARKS = /__kept_as_it_is_(\d+)__/g;
 
 /** Indented JSON, a line break at the end. A bigint becomes a plain number with all its digits. */
 export function toJsonText(value: unknown): string {
-  const text = JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? rawJSON(item.toString()) : item), 2);
+  return toJson(value, 2);
+}
+
+/** The same on one line. */
+export function toJsonLine(value: unknown): string {
+  return toJson(value, 0);
+}
+
+function toJson(value: unknown, indent: number): string {
+  const text = JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? rawJSON(item.toString()) : item), indent);
   return `${escapeUnseen(text)}\n`;
 }
 

@@ -3,7 +3,7 @@
 import type { KindInfo } from "../../api/registry.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import { toPathName } from "../resources/object-name.ts";
-import { columnsOf } from "./columns.ts";
+import { type Column, columnsOf } from "./columns.ts";
 import { parseCustomColumns } from "./custom-columns.ts";
 import { toJsonText, toYamlText } from "./data.ts";
 import type { Format } from "./format.ts";
@@ -34,13 +34,20 @@ export function printResources(format: Format, output: ResourceOutput): string {
       return toYamlText(toObject(info, resources, single));
     case "name":
       return resources.map(({ metadata }) => `${toVisibleText(toPathName({ kind: info.kind, name: metadata.name }))}\n`).join("");
-    case "custom-columns": {
-      const known = columnsOf(info, { wide: true, withNamespace: info.namespaced, withLabels: true });
-      return tableOf(parseCustomColumns(format.spec, known), output);
-    }
+    case "custom-columns":
     case "table":
-      return tableOf(columnsOf(info, { ...output, wide: format.wide }), output);
+      return tableOf(toColumns(format, output), output);
   }
+}
+
+/** The columns of a table that people get, or have chosen. @throws {UsageError} custom columns that make no sense */
+export function toColumns(
+  format: Extract<Format, { readonly type: "table" | "custom-columns" }>,
+  output: Pick<ResourceOutput, "info" | "withNamespace" | "withLabels">,
+): readonly Column[] {
+  const { info } = output;
+  if (format.type === "table") return columnsOf(info, { ...output, wide: format.wide });
+  return parseCustomColumns(format.spec, columnsOf(info, { wide: true, withNamespace: info.namespaced, withLabels: true }));
 }
 
 function toObject(info: KindInfo, resources: readonly Resource<string>[], single: boolean): unknown {
@@ -48,7 +55,7 @@ function toObject(info: KindInfo, resources: readonly Resource<string>[], single
   return single && first !== undefined ? first : { apiVersion: API_VERSION, kind: `${info.kind}List`, items: resources };
 }
 
-function tableOf(columns: ReturnType<typeof columnsOf>, { resources, withoutHeader, colour }: ResourceOutput): string {
+function tableOf(columns: readonly Column[], { resources, withoutHeader, colour }: ResourceOutput): string {
   const rows = resources.map((resource) => columns.map((column) => column.cell(resource)));
   return toTable(
     columns.map((column) => column.heading),

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../../test/support/seed.ts";
-import { toTable } from "./table.ts";
+import { GrowingTable, toTable } from "./table.ts";
 
 const seed = testSeed();
 const plain = { colour: false };
@@ -63,4 +63,13 @@ test("every cell begins where its heading does, whatever stands in the cells bef
     }),
     { seed, numRuns: 300 },
   );
+});
+
+test("a table that grows has its header once, and each row in line with all before it", () => {
+  const table = new GrowingTable(["NAME", "X"], { colour: true });
+  expect(table.add([["a", "1"]])).toBe("\u001b[1mNAME   X\u001b[22m\na      1\n");
+  expect(table.add([["longer", "2"]])).toBe("longer   2\n");
+  expect(table.add([["b", "3"]])).toBe("b        3\n");
+  expect(table.add([])).toBe("");
+  expect(new GrowingTable(["NAME"], { ...plain, withoutHeader: true }).add([])).toBe("");
 });

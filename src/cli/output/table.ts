@@ -13,21 +13,43 @@ interface TableOptions {
 const GAP = "   ";
 
 /** Lays out rows below a header so that columns line up. Control characters become visible; nothing is cut. */
-export function toTable(
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-  { colour, right = new Set(), withoutHeader = false }: TableOptions,
-): string {
-  const cells = [...(withoutHeader ? [] : [header]), ...rows].map((row) => header.map((_, column) => toVisibleText(row[column] ?? "")));
-  const widths = header.map((_, column) => cells.reduce((widest, row) => Math.max(widest, Bun.stringWidth(row[column] ?? "")), 0));
-  const lines = cells.map((row) =>
-    row
-      .map((cell, column) => pad(cell, widths[column] ?? 0, right.has(column)))
-      .join(GAP)
-      .trimEnd(),
-  );
-  const [first = "", ...rest] = lines;
-  return `${[colour && !withoutHeader ? bold(first) : first, ...rest].join("\n")}\n`;
+export function toTable(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions): string {
+  return new GrowingTable(header, options).add(rows);
+}
+
+/** A table whose rows become known one after the other: a column keeps the width of the widest cell so far. */
+export class GrowingTable {
+  readonly #header: readonly string[];
+  readonly #options: TableOptions;
+  readonly #widths: number[];
+  #isBegun = false;
+
+  constructor(header: readonly string[], options: TableOptions) {
+    this.#header = header;
+    this.#options = options;
+    this.#widths = header.map(() => 0);
+  }
+
+  /** @returns the text of these rows; with the first ones comes the header */
+  add(rows: readonly (readonly string[])[]): string {
+    const { colour, right = new Set(), withoutHeader = false } = this.#options;
+    const withHeader = !this.#isBegun && !withoutHeader;
+    this.#isBegun = true;
+    const cells = [...(withHeader ? [this.#header] : []), ...rows].map((row) =>
+      this.#header.map((_, column) => toVisibleText(row[column] ?? "")),
+    );
+    for (const row of cells)
+      for (const [column, cell] of row.entries()) this.#widths[column] = Math.max(this.#widths[column] ?? 0, Bun.stringWidth(cell));
+    const lines = cells.map((row) =>
+      row
+        .map((cell, column) => pad(cell, this.#widths[column] ?? 0, right.has(column)))
+        .join(GAP)
+        .trimEnd(),
+    );
+    const [first, ...rest] = lines;
+    if (first === undefined) return "";
+    return `${[colour && withHeader ? bold(first) : first, ...rest].join("\n")}\n`;
+  }
 }
 
 function bold(text: string): string {

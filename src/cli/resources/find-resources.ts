@@ -91,7 +91,7 @@ function namesOf({ name, cidr }: Damage, datastore: Datastore["type"]): readonly
 }
 
 /** People know a block by its CIDR, however they write it. */
-function toKnownName(name: string): string {
+export function toKnownName(name: string): string {
   const cidr = name.includes("/") ? tryParsePrefix(name) : undefined;
   return cidr === undefined ? name : toPrefixText(cidr);
 }

@@ -44,8 +44,8 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
   const kubernetes = { processes: linuxProcesses, env };
   const io: CliIo = {
     ...ports,
-    stdout: { isTerminal, write: (text) => void (texts.stdout += text) },
-    stderr: { isTerminal, write: (text) => void (texts.stderr += text) },
+    stdout: { isTerminal, write: (text) => void (texts.stdout += text), drained: async () => true },
+    stderr: { isTerminal, write: (text) => void (texts.stderr += text), drained: async () => true },
     env,
     files: { ...linuxFiles, readText: (path) => (path === DEFAULT_CONFIG_FILE ? defaultConfig : linuxFiles.readText(path)) },
     openLog,
