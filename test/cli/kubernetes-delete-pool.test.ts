@@ -1,6 +1,6 @@
 /** `delete` on a real API server: what becomes of a pool's blocks, and what other programs keep. */
 
-import { beforeEach, expect } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import type { KubeObject } from "../../src/kube/kube-object.ts";
 import { resourceYaml } from "../support/cli/documents.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
@@ -41,8 +41,16 @@ test("of a pool in use empty blocks go, the others stay with their workloads (ne
   await world.done(["ipam", "release", `--ip=${ip}`]);
 });
 
+/** Objects that finalizers keep: a test that fails must not leave the next one waiting for them. */
+const kept = new Set<string>();
+afterEach(async () => {
+  for (const object of kept) await setFinalizers(object, []);
+});
+
 /** Sets the finalizers of an object, as the programs do that have something to do before it may go. */
 async function setFinalizers(object: string, finalizers: readonly string[]): Promise<void> {
+  if (finalizers.length > 0) kept.add(object);
+  else kept.delete(object);
   await world.api.kubectl(["patch", object, "--type=merge", "-p", JSON.stringify({ metadata: { finalizers } })]);
 }
 
