@@ -87,6 +87,45 @@ test.skipIf(driver === undefined)("a chained plugin gets our result, and its own
   expect(await node.addressesInUse()).toBe(0);
 });
 
+/**
+ * Settings of each, where its work shows, and what shows there. Not `portmap`, which the tests of whole clusters run: the CHECK of Debian 12's
+ * finds a fault in any pod of both families.
+ */
+const CHAINED_PLUGINS: readonly (readonly [string, Json, (pod: TestNetns, hostName: string) => string, string])[] = [
+  [
+    "bandwidth",
+    { ingressRate: 8_000_000, ingressBurst: 800_000 },
+    (_pod, hostName) => nodePlace.run(["tc", "qdisc", "show", "dev", hostName]).stdout,
+    "qdisc tbf",
+  ],
+  ["firewall", { backend: "iptables" }, () => nodePlace.must(["iptables", "-S", "CNI-FORWARD"]), "-s 10.65.0."],
+  ["tuning", { promisc: true }, (pod) => String(pod.link("eth0")?.flags), "PROMISC"],
+];
+
+test.skipIf(driver === undefined).each(CHAINED_PLUGINS)(
+  "with %s behind netplug a pod is reached, CHECK finds no fault, and DEL leaves nothing (needs go)",
+  async (type, settings, show, effect) => {
+    using pod = new TestNetns();
+    using peer = new TestNetns();
+    const [container, peerID] = [node.newContainerID(), node.newContainerID()];
+    const attachment = { container, netns: pod.path };
+    await node.add(peer, { containerID: peerID, config: node.config({ ipam: { assign_ipv6: "true" } }) });
+    const config = conflist("1.0.0", [{ type, dataDir: join(node.folder, type), ...settings }]);
+    const { result, error } = await drive("add", config, attachment);
+    expect(error).toBeUndefined();
+    const hostName = result?.interfaces?.find(({ sandbox }) => sandbox === undefined)?.name ?? "";
+    expect(show(pod, hostName)).toContain(effect);
+    expect(await drive("check", config, attachment)).toEqual({ result: null });
+    const address = pod.addresses("eth0").find((one) => one.startsWith("10.65."));
+    // over IPv6 a node forwards only if all of its interfaces do
+    expect(peer.run(["ping", "-c1", "-W2", address?.replace("/32", "") ?? ""])).toMatchObject({ status: 0 });
+    await node.del({ containerID: peerID });
+    expect(await drive("del", config, attachment)).toEqual({ result: null });
+    expect(show(pod, hostName)).not.toContain(effect);
+    expect(await node.addressesInUse()).toBe(0);
+  },
+);
+
 test.skipIf(driver === undefined)("capability arguments reach the plugin (needs go)", async () => {
   using pod = new TestNetns();
   const attachment = { container: node.newContainerID(), netns: pod.path };

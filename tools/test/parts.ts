@@ -95,7 +95,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     name: "libcni",
     folders: ["test/libcni"],
     needsRoot: true,
-    tools: NODE,
+    tools: [...NODE, "iptables"],
     needsBuild: true,
     goProgram: { program: LIBCNI_DRIVER, variable: "LIBCNI_DRIVER" },
     testTimeoutMs: 3 * MINUTE,
