@@ -238,8 +238,8 @@ export type WatchEvent =
   /** What was seen so far is void (first start, or history was compacted): a snapshot of all follows, ended by `in-sync`. */
   | { readonly type: "reset" }
   | { readonly type: "in-sync" }
-  /** One of our keys has a value that we cannot have written; it counts as absent. */
-  | { readonly type: "unreadable"; readonly key: string; readonly reason: string };
+  /** One of our keys has a value that we cannot have written; what the key is of, where that is known, counts as absent. */
+  | { readonly type: "unreadable"; readonly key: string; readonly ref?: ResourceRef | BlockRef | undefined; readonly reason: string };
 
 /** What is watched, until the signal aborts. */
 export interface WatchOptions {

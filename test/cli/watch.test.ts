@@ -51,6 +51,22 @@ onEtcd("a person sees what is there, then a line for each change, until Ctrl-C",
   await interrupt(session);
 });
 
+onEtcd("an object that is damaged is deleted until it is repaired, and why is said to those who asked for it", async () => {
+  await etcd.done(["init"]);
+  await etcd.createPool("blue", "10.65.0.0/24");
+  await etcd.createPool("red", "10.66.0.0/24");
+  await using session = watching(["ippool", "blue", "-o", "custom-columns=NAME"], etcdEnv());
+  await session.shows(/ADDED +blue\r\n/);
+  const key = "/netplug/v3/ippools/blue";
+  const value = await etcd.etcd.ctl(["get", "--print-value-only", key]);
+  for (const damaged of ["/netplug/v3/ippools/red", key]) await etcd.etcd.ctl(["put", damaged, "damaged"]);
+  const shown = await session.shows(/DELETED +blue\r\n/);
+  expect(shown).toMatch(/^left out: read "\/netplug\/v3\/ippools\/blue" in etcd: [^\n]*\nDELETED +blue\r\n$/);
+  await etcd.etcd.ctl(["put", key, value.trim()]);
+  await session.shows(/ADDED +blue\r\n/);
+  await interrupt(session);
+});
+
 onEtcd("what changes while etcd is away is told when it is back", async () => {
   await etcd.done(["init"]);
   await etcd.createPool("blue", "10.65.0.0/24");

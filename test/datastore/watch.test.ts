@@ -233,7 +233,12 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
     expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
     await server.ctl(["put", "/netplug/v3/ippools/strange", "no JSON"]);
     const key = "/netplug/v3/ippools/strange";
-    expect(await watch.nextEvent()).toEqual({ type: "unreadable", key, reason: expect.stringContaining(`read "${key}" in etcd: `) });
+    expect(await watch.nextEvent()).toEqual({
+      type: "unreadable",
+      key,
+      ref: { kind: "IPPool", name: "strange" },
+      reason: expect.stringContaining(`read "${key}" in etcd: `),
+    });
     await server.ctl(["put", "/netplug/v3/ippools/a/b", "{}"]);
     await server.ctl(["del", "/netplug/v3/ippools/a/b"]);
     expect(await watch.next(2)).toEqual(["unreadable", "unreadable"]);

@@ -112,7 +112,36 @@ describe("a block", () => {
   });
 });
 
-test("what cannot be read is said, and the object counts as gone only if it is", async () => {
-  const broken: WatchEvent = { type: "unreadable", key: "/netplug/v3/nodes/a", reason: "read a: no JSON" };
-  expect(await told([RESET, IN_SYNC, broken, gone("a")], { found: [] })).toEqual(["read a: no JSON"]);
+describe("what cannot be read", () => {
+  const broken: WatchEvent = {
+    type: "unreadable",
+    key: "/netplug/v3/nodes/a",
+    ref: { kind: "Node", name: "a" },
+    reason: "read a: no JSON",
+  };
+  const found = [node("a", "1"), node("b", "1")];
+
+  test("is said, and is gone until it can be read again", async () => {
+    const events = [RESET, put(node("a", "1")), put(node("b", "1")), IN_SYNC, broken, put(node("a", "1"))];
+    expect(await told(events, { found })).toEqual(["read a: no JSON", "DELETED a", "ADDED a"]);
+  });
+
+  test("is the same in the next snapshot", async () => {
+    const events = [RESET, ...found.map(put), IN_SYNC, RESET, broken, put(node("b", "1")), IN_SYNC];
+    expect(await told(events, { found })).toEqual(["read a: no JSON", "DELETED a"]);
+  });
+
+  test("is not said of an object that was not asked for", async () => {
+    expect(await told([RESET, broken, put(node("b", "1")), IN_SYNC, broken], { found: found.slice(1), names: ["b"] })).toEqual([]);
+  });
+
+  test("may be a block", async () => {
+    const stored = { value: makeBlock("10.65.0.0/26", "n1"), revision: "1" as Revision };
+    const ref = { cidr: parsePrefix("10.65.0.0/26"), node: "n1" };
+    const events: WatchEvent[] = [RESET, { type: "put-block", stored }, IN_SYNC, { ...broken, ref }];
+    const ofBlocks = { kind: "IPAMBlock", found: [toBlockResource(stored, "etcdv3")] } as const;
+    expect(await told(events, ofBlocks)).toEqual(["read a: no JSON", "DELETED 10-65-0-0-26"]);
+    expect(await told(events, { ...ofBlocks, names: ["10-65-0-0-26"] })).toEqual(["read a: no JSON", "DELETED 10-65-0-0-26"]);
+    expect(await told(events, { ...ofBlocks, found: [], names: ["10.65.0.64/26"] })).toEqual([]);
+  });
 });

@@ -1,10 +1,11 @@
 /** What becomes of objects after they were found. */
 
 import type { Resource } from "../../api/resource.ts";
-import type { Datastore, WatchEvent } from "../../datastore/datastore.ts";
+import type { BlockRef } from "../../api/ipam-block.ts";
+import type { Datastore, ResourceRef, WatchEvent } from "../../datastore/datastore.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
 import { matchesLabels } from "../arguments/label-selector.ts";
-import { type BlockSpec, toBlockResource } from "./block-resource.ts";
+import { type BlockSpec, toBlockResource, toShownBlockName } from "./block-resource.ts";
 import { type Scope, toKnownName } from "./find-resources.ts";
 import type { Named } from "./name-arguments.ts";
 
@@ -19,13 +20,13 @@ interface WatchStart {
   /** What was there, in whatever order. */
   readonly found: readonly Resource<string>[];
   readonly signal: AbortSignal;
-  /** Gets what is stored in the place of an object and cannot be read. */
+  /** Gets why an object that was asked for cannot be read. */
   readonly onUnreadable: (reason: string) => void;
 }
 
 /**
  * Everything that differs from what was found, then from what was told: also what happened between the two, and while the connection was
- * lost. An object whose labels no longer fit is gone. A change that nobody can see, such as one of a pod that is none of its endpoint, is not told.
+ * lost. An object whose labels no longer fit is gone, and so is one that can no longer be read. A change that nobody can see, such as one of a pod that is none of its endpoint, is not told.
  */
 export async function* watchChanges(
   datastore: Datastore,
@@ -34,10 +35,11 @@ export async function* watchChanges(
   { found, signal, onUnreadable }: WatchStart,
 ): AsyncIterable<readonly Change[]> {
   const wanted = new Set(names.map(toKnownName));
+  const isNamed = ({ names, namespace }: Naming): boolean =>
+    (wanted.size === 0 || names.some((name) => wanted.has(name))) &&
+    (!info.namespaced || scope.namespace === undefined || namespace === scope.namespace);
   const isAsked = (resource: Resource<string>): boolean =>
-    (wanted.size === 0 || namesOf(resource).some((name) => wanted.has(name))) &&
-    (!info.namespaced || scope.namespace === undefined || resource.metadata.namespace === scope.namespace) &&
-    (scope.selector === undefined || matchesLabels(scope.selector, resource.metadata.labels));
+    isNamed(namingOf(resource)) && (scope.selector === undefined || matchesLabels(scope.selector, resource.metadata.labels));
   const told = new Map(found.map((resource) => [keyOf(resource), resource]));
   const tell = (key: string, after: Resource<string> | undefined): readonly Change[] => {
     const before = told.get(key);
@@ -47,24 +49,27 @@ export async function* watchChanges(
     if (before === undefined) return [{ type: "ADDED", object: after }];
     return isSame(before, after) ? [] : [{ type: "MODIFIED", object: after }];
   };
+  const tellGone = (ref: ResourceRef | BlockRef): readonly Change[] => {
+    const key = "cidr" in ref ? [...told].find(([, { spec }]) => isBlockAt(spec, ref))?.[0] : keyOf({ metadata: ref });
+    return key === undefined ? [] : tell(key, undefined);
+  };
   /** Of a snapshot that is being told; undefined: changes are. */
   let snapshot: Map<string, Resource<string>> | undefined;
   for await (const event of datastore.watch({ kinds: [info.kind], signal })) {
     const put = toResource(event, datastore.type);
     if (event.type === "reset") snapshot = new Map();
-    else if (event.type === "unreadable") onUnreadable(event.reason);
-    else if (event.type === "in-sync" && snapshot !== undefined) {
+    else if (event.type === "unreadable") {
+      const { ref, reason } = event;
+      if (ref === undefined || isNamed(namingOfRef(ref, datastore.type))) onUnreadable(reason);
+      if (ref !== undefined && snapshot === undefined) yield tellGone(ref);
+    } else if (event.type === "in-sync" && snapshot !== undefined) {
       const all = snapshot;
       snapshot = undefined;
       yield [...new Set([...told.keys(), ...all.keys()])].flatMap((key) => tell(key, all.get(key)));
     } else if (put !== undefined) {
       if (snapshot === undefined) yield tell(keyOf(put), put);
       else snapshot.set(keyOf(put), put);
-    } else if (event.type === "delete") yield tell(`${event.ref.namespace ?? ""}/${event.ref.name}`, undefined);
-    else if (event.type === "delete-block") {
-      const key = [...told].find(([, { spec }]) => isBlockAt(spec, toPrefixText(event.ref.cidr), event.ref.node))?.[0];
-      if (key !== undefined) yield tell(key, undefined);
-    }
+    } else if (event.type === "delete" || event.type === "delete-block") yield tellGone(event.ref);
   }
 }
 
@@ -73,18 +78,28 @@ function toResource(event: WatchEvent, datastore: Datastore["type"]): Resource<s
   return event.type === "put-block" ? toBlockResource(event.stored, datastore) : undefined;
 }
 
-function keyOf({ metadata }: Resource<string>): string {
+function keyOf({ metadata }: { readonly metadata: Pick<ResourceRef, "namespace" | "name"> }): string {
   return `${metadata.namespace ?? ""}/${metadata.name}`;
 }
 
-/** What a command line may call it. */
-function namesOf({ kind, metadata, spec }: Resource<string>): readonly string[] {
-  return kind === "IPAMBlock" ? [metadata.name, (spec as BlockSpec).cidr] : [metadata.name];
+/** What a command line may call an object. */
+interface Naming {
+  readonly names: readonly string[];
+  readonly namespace?: string | undefined;
 }
 
-function isBlockAt(spec: unknown, cidr: string, node: string): boolean {
+function namingOf({ kind, metadata: { name, namespace }, spec }: Resource<string>): Naming {
+  return { names: kind === "IPAMBlock" ? [name, (spec as BlockSpec).cidr] : [name], namespace };
+}
+
+function namingOfRef(ref: ResourceRef | BlockRef, datastore: Datastore["type"]): Naming {
+  if ("cidr" in ref) return { names: [toShownBlockName(ref.cidr, datastore), toPrefixText(ref.cidr)] };
+  return { names: [ref.name], namespace: ref.namespace };
+}
+
+function isBlockAt(spec: unknown, { cidr, node }: BlockRef): boolean {
   const block = spec as BlockSpec;
-  return block.cidr === cidr && block.node === node;
+  return block.cidr === toPrefixText(cidr) && block.node === node;
 }
 
 /** A revision alone is no difference. */

@@ -106,6 +106,6 @@ function toWatchEvent(event: KeyEvent): WatchEvent {
     if (ref !== undefined) return { type: "delete", ref };
     throw notOurs(key);
   } catch (thrown) {
-    return { type: "unreadable", key, reason: messageOf(thrown) };
+    return { type: "unreadable", key, ref: block ?? ref, reason: messageOf(thrown) };
   }
 }
