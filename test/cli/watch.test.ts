@@ -41,9 +41,11 @@ onEtcd("a person sees what is there, then a line for each change, until Ctrl-C",
   await etcd.done(["init"]);
   await etcd.createPool("blue", "10.65.0.0/24");
   await using session = watching(["ippools"], etcdEnv());
-  expect(await session.shows(/all\(\)\r\n/)).toBe("EVENT   NAME   CIDR           SELECTOR\r\nADDED   blue   10.65.0.0/24   all()\r\n");
+  expect(await session.shows(/all\(\)\r\n/)).toBe(
+    "EVENT      NAME   CIDR           SELECTOR\r\nADDED      blue   10.65.0.0/24   all()\r\n",
+  );
   await etcd.createPool("longer-than-blue", "10.66.0.0/24");
-  expect(await session.shows(/all\(\)\r\n/)).toBe("ADDED   longer-than-blue   10.66.0.0/24   all()\r\n");
+  expect(await session.shows(/all\(\)\r\n/)).toBe("ADDED      longer-than-blue   10.66.0.0/24   all()\r\n");
   await etcd.done(["patch", "ippool", "blue", "-p", '{"spec":{"nodeSelector":"has(x)"}}']);
   expect(await session.shows(/has\(x\)\r\n/)).toBe("MODIFIED   blue               10.65.0.0/24   has(x)\r\n");
   await etcd.etcd.ctl(["del", "/netplug/v3/ippools/blue"]);
@@ -122,7 +124,7 @@ onKubernetes("an object is watched by its name (needs cluster)", async () => {
 });
 
 onEtcd.each([
-  [["get", "ippool/a", "tier/b", "-w"], 2, "use --watch with several kinds: want one"],
+  [["get", "ippool/a", "tier/b", "-w"], 2, "use --watch with several kinds, or namespaces: want one"],
   [["get", "tiers", "-w", "-o", "name"], 2, "use --watch with --output=name: want a table, json or yaml"],
   [["get", "ippool", "nope", "-w"], 1, 'find ippool "nope": there is none'],
 ])("%j is refused", async (argv, status, message) => {

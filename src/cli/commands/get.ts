@@ -48,7 +48,7 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
   if (flags.allNamespaces === true && flags.namespace !== undefined)
     throw new UsageError("use --namespace together with --all-namespaces: want one of them");
   const asked = flags.filename?.length ? await askedByFiles(cli, flags, words) : await askedByWords(cli, flags, words);
-  if (flags.watch === true && asked.length > 1) throw new UsageError("use --watch with several kinds: want one");
+  if (flags.watch === true && asked.length > 1) throw new UsageError("use --watch with several kinds, or namespaces: want one");
   return withDatastore(cli, async (datastore) => {
     const answers: Answer[] = [];
     const absent: string[] = [];

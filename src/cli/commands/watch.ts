@@ -32,6 +32,8 @@ export async function watch(cli: Cli, datastore: Datastore, watched: Watched): P
   const { named, scope, found, unreadable } = watched;
   const { stdout } = cli.io;
   const toText = printerOf(watched, named.info, stdout.isTerminal);
+  // The line of what was read would stay for as long as the watch lasts.
+  cli.io.progress?.wipe();
   stdout.write(toText(found.map((object) => ({ type: "ADDED", object }))));
   if (!(await stdout.drained())) return EXIT.done;
   const ending = new AbortController();
@@ -44,6 +46,9 @@ export async function watch(cli: Cli, datastore: Datastore, watched: Watched): P
   }
   return EXIT.done;
 }
+
+/** Wide enough for all events: the header, and what was there before, stand in line with what changes later. */
+const toEventCell = (text: string): string => text.padEnd("MODIFIED".length);
 
 /** People get a line for each change, programs a value that says which it is: as a watch of the Kubernetes API does. */
 function printerOf(watched: Watched, info: KindInfo, colour: boolean): (changes: readonly Change[]) => string {
@@ -59,8 +64,9 @@ function printerOf(watched: Watched, info: KindInfo, colour: boolean): (changes:
     case "custom-columns": {
       const columns = toColumns(output, { ...watched, info });
       const { withoutHeader } = watched;
-      const table = new GrowingTable(["EVENT", ...columns.map(({ heading }) => heading)], { colour, withoutHeader });
-      return (changes) => table.add(changes.map(({ type, object }) => [type, ...columns.map((column) => column.cell(object))]));
+      const table = new GrowingTable([toEventCell("EVENT"), ...columns.map(({ heading }) => heading)], { colour, withoutHeader });
+      return (changes) =>
+        table.add(changes.map(({ type, object }) => [toEventCell(type), ...columns.map((column) => column.cell(object))]));
     }
   }
 }
