@@ -1,6 +1,6 @@
 /** What a call asks for, as requests to `endpoint/` and `ipam/`. */
 
-import type { AllocationOwner, AttachmentId } from "../api/ipam-block.ts";
+import type { AllocationOwner } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { runtimeUidOf, toAlias, toEndpointName, toHostName } from "../endpoint/names.ts";
 import type { AddRequest, AddSubject } from "../endpoint/plan-add.ts";
@@ -16,7 +16,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses } from "../lib/ip/address.ts";
 import type { MacAddress } from "../lib/mac-address.ts";
 import type { Netns } from "../linux/netns.ts";
-import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
+import { attachmentIdOf, type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
 import { resolveMtu } from "./config/node-facts.ts";
 import { openPodNetns } from "./link/pod-netns.ts";
 import type { PodFacts } from "./pod/facts.ts";
@@ -25,11 +25,6 @@ import type { PodFacts } from "./pod/facts.ts";
 export function linkNamesOf(call: LocalCall): LinkNames {
   const workload = workloadOf(call);
   return { hostName: toHostName(workload), podName: workload.ifName, alias: toAlias(call.config.name, workload) };
-}
-
-/** What its allocations are known by. */
-export function attachmentIdOf({ config, environment }: LocalCall): AttachmentId {
-  return { network: config.name, containerID: environment.containerID, ifName: environment.ifName };
 }
 
 /** Asks for what the datastore has under the attachment's name. */

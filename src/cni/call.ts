@@ -1,5 +1,6 @@
 /** One CNI call, read and checked: what every verb works with. */
 
+import type { AttachmentId } from "../api/ipam-block.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import type { Workload } from "../endpoint/names.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -62,6 +63,11 @@ export function withUndoDeadline(call: Call): Call {
 /** Whose attachment the call is about. */
 export function workloadOf({ environment, args }: LocalCall): Workload {
   return { containerID: environment.containerID, ifName: environment.ifName, pod: args.pod };
+}
+
+/** What its allocations are known by, and its files on this node. */
+export function attachmentIdOf({ config, environment }: LocalCall): AttachmentId {
+  return { network: config.name, containerID: environment.containerID, ifName: environment.ifName };
 }
 
 /** Whether addresses come from our own address management, in this process. */

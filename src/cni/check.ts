@@ -15,8 +15,8 @@ import { type Address, equalAddresses, toAddressText } from "../lib/ip/address.t
 import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../lib/mac-address.ts";
 import { quoteValue } from "../lib/quote.ts";
-import { attachmentIdOf, linkNamesOf, openNetnsOfCall, recordQueryOfCall, requestedMac } from "./call-requests.ts";
-import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
+import { linkNamesOf, openNetnsOfCall, recordQueryOfCall, requestedMac } from "./call-requests.ts";
+import { attachmentIdOf, type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
 import { delegateCheck } from "./delegate/mod.ts";
 import { delegateOf } from "./delegate/address-source.ts";
 import { checkLink } from "./link/check.ts";

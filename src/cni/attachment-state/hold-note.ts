@@ -1,5 +1,6 @@
 /** What the file of a held attachment says, and whether the hold is newer than the call that reads it. */
 
+import type { AttachmentId } from "../../api/ipam-block.ts";
 import type { LocalCall } from "../call.ts";
 import { openNetnsIfThere } from "../link/pod-netns.ts";
 import { END_OF_PART, readNodeFile, writeNodeFile } from "./node-files.ts";
@@ -26,9 +27,15 @@ export interface HoldNote {
   readonly isOver: boolean;
 }
 
-/** Of the call's attachment. @returns undefined when nobody has it @throws NetplugError ioFailure */
-export function readHold(call: LocalCall): HoldNote | undefined {
-  const text = readNodeFile(call, "attached");
+/**
+ * The hold of an attachment.
+ *
+ * @param attachment by default the call's own
+ * @returns undefined when nobody has it
+ * @throws NetplugError ioFailure
+ */
+export function readHold(call: LocalCall, attachment?: AttachmentId): HoldNote | undefined {
+  const text = readNodeFile(call, "attached", attachment);
   if (text === undefined) return undefined;
   const [path = "", id = "", plugin, ...numbers] = text.split(END_OF_PART);
   const [takenAt = NaN, processId = NaN, callerId = NaN, ...ends] = numbers.map(Number);

@@ -1,10 +1,11 @@
 /**
  * One file for each attachment, named after network, container and interface. Their folders are beside the lock that all calls on the node
- * share, and do not outlive a boot. The functions here are about the attachment of the call; for another one they get `callAbout()` it.
+ * share, and do not outlive a boot. The functions here are about the call's own attachment, unless another is given.
  */
 
+import type { AttachmentId } from "../../api/ipam-block.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import type { LocalCall } from "../call.ts";
+import { attachmentIdOf, type LocalCall } from "../call.ts";
 
 /** The folders, by what their files note. `attached`: which ADD has the attachment; `unreleased`: what a later DEL must release; `dns`: what a delegate said of DNS. */
 export type NodeFile = "attached" | "unreleased" | "dns";
@@ -29,21 +30,21 @@ export function tolerate<T>(call: LocalCall, work: () => T): T | undefined {
   }
 }
 
-/** That of the call's attachment. @returns undefined when there is none @throws NetplugError ioFailure */
-export function readNodeFile(call: LocalCall, kind: NodeFile): string | undefined {
-  const path = pathOf(call, kind);
+/** @returns undefined when there is none @throws NetplugError ioFailure */
+export function readNodeFile(call: LocalCall, kind: NodeFile, attachment?: AttachmentId): string | undefined {
+  const path = pathOf(call, kind, attachment);
   return path === undefined ? undefined : call.host.files.readText(path);
 }
 
-/** Whether the call's attachment has such a file. */
-export function hasNodeFile(call: LocalCall, kind: NodeFile): boolean {
-  const path = pathOf(call, kind);
+/** Whether there is one. */
+export function hasNodeFile(call: LocalCall, kind: NodeFile, attachment?: AttachmentId): boolean {
+  const path = pathOf(call, kind, attachment);
   return path !== undefined && call.host.files.exists(path);
 }
 
-/** Replaces the file of the call's attachment. @throws NetplugError ioFailure */
-export function writeNodeFile(call: LocalCall, kind: NodeFile, text: string): void {
-  const path = pathOf(call, kind);
+/** Makes the file, or replaces it. @throws NetplugError ioFailure */
+export function writeNodeFile(call: LocalCall, kind: NodeFile, text: string, attachment?: AttachmentId): void {
+  const path = pathOf(call, kind, attachment);
   if (path === undefined) throw new NetplugError("ioFailure", "the names of network, container and interface are too long");
   call.host.files.writeAtomically(path, text, FILE_MODE);
 }
@@ -54,9 +55,9 @@ export function appendToNodeFile(call: LocalCall, kind: NodeFile, part: string |
   if (path !== undefined) call.host.files.append(path, END_OF_PART + part);
 }
 
-/** Does nothing where the call's attachment has none. @throws NetplugError ioFailure */
-export function removeNodeFile(call: LocalCall, kind: NodeFile): void {
-  const path = pathOf(call, kind);
+/** Does nothing where there is none. @throws NetplugError ioFailure */
+export function removeNodeFile(call: LocalCall, kind: NodeFile, attachment?: AttachmentId): void {
+  const path = pathOf(call, kind, attachment);
   if (path !== undefined) call.host.files.remove(path);
 }
 
@@ -66,7 +67,7 @@ export function folderOf({ config }: LocalCall, kind: NodeFile): string {
 }
 
 /** @returns undefined for an attachment whose names are too long together, or would be taken for an unfinished file: it has no files */
-function pathOf(call: LocalCall, kind: NodeFile): string | undefined {
-  const name = [call.config.name, call.environment.containerID, call.environment.ifName].join(SEPARATOR);
+function pathOf(call: LocalCall, kind: NodeFile, { network, containerID, ifName } = attachmentIdOf(call)): string | undefined {
+  const name = [network, containerID, ifName].join(SEPARATOR);
   return name.length <= NAME_LENGTH_MAX && !UNFINISHED.test(name) ? `${folderOf(call, kind)}/${name}` : undefined;
 }

@@ -13,6 +13,7 @@
  * sees the other, and a lock lets only one go on. How all of that is done: `../pending-release/`.
  */
 
+import type { AttachmentId } from "../../api/ipam-block.ts";
 import type { PodIdentity } from "../../endpoint/names.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import { type Address, toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
@@ -41,9 +42,14 @@ const END_OF_ADDRESS = " ";
 /** Between the parts of a pod's name. */
 const END_OF_NAMESPACE = "/";
 
-/** That of the call's attachment. @returns undefined when nothing is pending, or the file is damaged: an empty one would read as a release without condition */
-export function readPending(call: LocalCall): PendingRelease | undefined {
-  const [path, until, id, addresses = "", pod = ""] = readNodeFile(call, "unreleased")?.split(END_OF_PART) ?? [];
+/**
+ * The pending release of an attachment.
+ *
+ * @param attachment by default the call's own
+ * @returns undefined when nothing is pending, or the file is damaged: an empty one would read as a release without condition
+ */
+export function readPending(call: LocalCall, attachment?: AttachmentId): PendingRelease | undefined {
+  const [path, until, id, addresses = "", pod = ""] = readNodeFile(call, "unreleased", attachment)?.split(END_OF_PART) ?? [];
   if (path === undefined || until === undefined || id === undefined) return undefined;
   const parsed = addresses.split(END_OF_ADDRESS).map(tryParseAddress);
   const [namespace = "", name] = pod.split(END_OF_NAMESPACE);
@@ -51,11 +57,11 @@ export function readPending(call: LocalCall): PendingRelease | undefined {
   return { path, until: Number(until), id, addresses: known, ...(name !== undefined && { pod: { namespace, name } }) };
 }
 
-/** Replaces that of the call's attachment. @throws NetplugError ioFailure */
-export function writePending(call: LocalCall, { path, until, id, addresses, pod }: PendingRelease): void {
+/** Replaces it. @param attachment by default the call's own @throws NetplugError ioFailure */
+export function writePending(call: LocalCall, { path, until, id, addresses, pod }: PendingRelease, attachment?: AttachmentId): void {
   const known = addresses.map(toAddressText).join(END_OF_ADDRESS);
   const ofPod = pod === undefined ? [] : [pod.namespace + END_OF_NAMESPACE + pod.name];
-  writeNodeFile(call, "unreleased", [path, until, id, known, ...ofPod].join(END_OF_PART));
+  writeNodeFile(call, "unreleased", [path, until, id, known, ...ofPod].join(END_OF_PART), attachment);
 }
 
 /** The latest moment at which an ADD of now may be under way, or what it has sent: {@link PendingRelease.until} of its release. */

@@ -6,8 +6,8 @@ import type { Query, Stored } from "../../datastore/datastore.ts";
 import { isSameAttachment } from "../../ipam/block.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt } from "../../lib/ip/prefix.ts";
-import { attachmentIdOf, toAllocationSubject } from "../call-requests.ts";
-import { type Call, hasOwnIpam } from "../call.ts";
+import { toAllocationSubject } from "../call-requests.ts";
+import { attachmentIdOf, type Call, hasOwnIpam } from "../call.ts";
 
 /** Gathered from the answers to the call's queries. */
 export class OwnAddresses {

@@ -11,7 +11,6 @@
 import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import { parseProcessStat } from "../../linux/process-start.ts";
 import { isAddOver, longestAddMs } from "../attachment-state/add-time.ts";
-import { callAbout } from "../attachment-state/call-about.ts";
 import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
 import type { LocalCall } from "../call.ts";
@@ -42,8 +41,7 @@ export function watchConcurrentAdds(call: LocalCall): ConcurrentAdds {
   const logged = new Set<string>();
   return {
     has(attachment, network = call.config.name) {
-      const theirs = callAbout(call, { ...attachment, network });
-      const look = (): boolean => isOfRunningAdd(readHold(theirs));
+      const look = (): boolean => isOfRunningAdd(readHold(call, { ...attachment, network }));
       // The second look is for an ADD that has ended after the first.
       const isConcurrent = tolerate(call, () => look() || look()) ?? false;
       const key = `${network} ${attachmentKeyOf(attachment)}`;

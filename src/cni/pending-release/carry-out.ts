@@ -5,7 +5,6 @@ import type { DelRequest } from "../../endpoint/plan-del.ts";
 import { type RecordQuery, recordQueryOf } from "../../endpoint/record.ts";
 import { attachmentKeyOf } from "../../ipam/request.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { callAbout } from "../attachment-state/call-about.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { readHold } from "../attachment-state/hold-note.ts";
 import { fromFileName, fromRandomOne } from "../attachment-state/listed-files.ts";
@@ -69,7 +68,7 @@ async function releaseDue(call: Call, due: readonly DueRelease[]): Promise<void>
   for (let from = 0, count = 1; from < gone.length; from += count, count = Math.min(2 * count, ATTACHMENTS_PER_COMMIT)) {
     const outcomes = await settleBatch(gone.slice(from, from + count), release);
     steps.push(...outcomes);
-    for (const { ok, item } of outcomes) if (ok && !item.mayArrive) removeNodeFile(callAbout(call, item), "unreleased");
+    for (const { ok, item } of outcomes) if (ok && !item.mayArrive) removeNodeFile(call, "unreleased", item);
     if (count > 1 && outcomes.every(({ ok }) => !ok)) break;
   }
   throwFirstFailure(steps);
@@ -106,11 +105,10 @@ function listDue(call: LocalCall): readonly DueRelease[] {
   for (const name of fromRandomOne(call, names)) {
     const attachment = fromFileName(call, name);
     if (attachment === undefined) continue;
-    const theirs = callAbout(call, attachment);
     // One that cannot be read must not hide the others.
     tolerate(call, () => {
-      const pending = readPending(theirs);
-      if (pending === undefined || !isDue(theirs, pending)) return;
+      const pending = readPending(call, attachment);
+      if (pending === undefined || !isDue(call, attachment, pending)) return;
       const { addresses, pod, until } = pending;
       found.push({ ...attachment, addresses, pod, mayArrive: mayArrive(call, until) });
     });
@@ -119,9 +117,9 @@ function listDue(call: LocalCall): readonly DueRelease[] {
   return found;
 }
 
-/** Whether nobody can use the addresses of the call's attachment any more, unless the interface still exists. */
-function isDue(call: LocalCall, { path, until, id }: PendingRelease): boolean {
-  const hold = readHold(call);
+/** Whether nobody can use the addresses of the attachment any more, unless the interface still exists. */
+function isDue(call: LocalCall, attachment: AttachmentId, { path, until, id }: PendingRelease): boolean {
+  const hold = readHold(call, attachment);
   if (hold !== undefined && (path === "" || hold.path !== path || hold.id !== id)) return false;
   return path === "" || (!mayArrive(call, until) && isNetnsGone(call.host, path));
 }

@@ -3,11 +3,11 @@
  * no GC. Each DEL of the network looks for some of them, while the kernel removes its interface.
  */
 
+import type { AttachmentId } from "../../api/ipam-block.ts";
 import { attachmentKeyOf } from "../../ipam/request.ts";
 import type { LocalCall } from "../call.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
 import { isAddOver } from "../attachment-state/add-time.ts";
-import { callAbout } from "../attachment-state/call-about.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
 import { fromRandomOne, listHeld } from "../attachment-state/listed-files.ts";
@@ -16,8 +16,7 @@ import { readPending, writePending } from "../attachment-state/pending-file.ts";
 
 /** A hold of another attachment than the call's. */
 interface StaleHold {
-  /** The call, as one about that attachment. */
-  readonly theirs: LocalCall;
+  readonly attachment: AttachmentId;
   readonly hold: HoldNote;
 }
 
@@ -32,7 +31,7 @@ export function toPendingOfStaleHolds(call: LocalCall, looks: number): void {
   if (stale.length === 0) return;
   tolerate(call, () => {
     const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
-    for (const one of stale) if (!existing.has(attachmentKeyOf(one.theirs.environment))) tolerate(call, () => toPending(one));
+    for (const one of stale) if (!existing.has(attachmentKeyOf(one.attachment))) tolerate(call, () => toPending(call, one));
   });
 }
 
@@ -40,24 +39,23 @@ function listStale(call: LocalCall, looks: number): readonly StaleHold[] {
   const own = attachmentKeyOf(call.environment);
   const others = listHeld(call).filter((id) => id.network === call.config.name && attachmentKeyOf(id) !== own);
   const found: StaleHold[] = [];
-  for (const id of fromRandomOne(call, others).slice(0, looks)) {
-    const theirs = callAbout(call, id);
+  for (const attachment of fromRandomOne(call, others).slice(0, looks)) {
     // One that cannot be read must not hide the others.
     tolerate(call, () => {
-      const hold = readHold(theirs);
-      if (hold !== undefined && isStale(call, hold)) found.push({ theirs, hold });
+      const hold = readHold(call, attachment);
+      if (hold !== undefined && isStale(call, hold)) found.push({ attachment, hold });
     });
   }
   return found;
 }
 
 /** @throws NetplugError ioFailure */
-function toPending({ theirs, hold: { path, id, takenAt } }: StaleHold): void {
-  if (!hasNodeFile(theirs, "unreleased")) writePending(theirs, { path, id, until: 0, addresses: [] });
+function toPending(call: LocalCall, { attachment, hold: { path, id, takenAt } }: StaleHold): void {
+  if (!hasNodeFile(call, "unreleased", attachment)) writePending(call, { path, id, until: 0, addresses: [] }, attachment);
   // Without the hold nothing would be known of the attachment any more.
-  if (readPending(theirs) === undefined) return;
+  if (readPending(call, attachment) === undefined) return;
   // An earlier pending release keeps its own condition. An ADD that takes hold from now on finds one or the other.
-  if (readHold(theirs)?.takenAt === takenAt) removeNodeFile(theirs, "attached");
+  if (readHold(call, attachment)?.takenAt === takenAt) removeNodeFile(call, "attached", attachment);
 }
 
 function isStale(call: LocalCall, hold: HoldNote): boolean {

@@ -9,7 +9,6 @@ import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
 import type { Queue } from "../../ipam/transact/node-turn.ts";
 import type { QueuedRequest, QueuedRequests } from "../../linux/turns/queued-requests.ts";
-import { callAbout } from "../attachment-state/call-about.ts";
 import { readHold } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
 import { lastArrival, NO_CONDITION, writePending } from "../attachment-state/pending-file.ts";
@@ -47,7 +46,7 @@ export function openNodeQueue(call: Call, queue: QueuedRequests): Queue & Dispos
 
 /** False also when it cannot be told. */
 function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
-  return tolerate(call, () => readHold(callAbout(call, owner))) !== undefined;
+  return tolerate(call, () => readHold(call, owner)) !== undefined;
 }
 
 /**
@@ -56,5 +55,5 @@ function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
  */
 function releaseUnlessHeld(call: LocalCall, owner: AllocationOwner): void {
   if (isHeld(call, owner)) return;
-  tolerate(call, () => writePending(callAbout(call, owner), { ...NO_CONDITION, until: lastArrival(call), addresses: [] }));
+  tolerate(call, () => writePending(call, { ...NO_CONDITION, until: lastArrival(call), addresses: [] }, owner));
 }
