@@ -52,7 +52,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   };
   try {
     const { result, areNew, addresses, askedBy } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.onOutcome });
-    hold.isCommitUnderWay = false;
+    hold.noteRecorded();
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isEnded()) hold.requireHeld();
     isUnanswered = areNew;

@@ -42,8 +42,10 @@ export async function recordAttachment(
   const { hold, keptLink } = state;
   const queueRequest = (): AddressRequest | undefined => {
     const wanted = keptLink === undefined ? toQueueableRequest(request, facts) : undefined;
+    if (wanted === undefined) return undefined;
     // Whoever has the turn may send it in its own commit.
-    if (wanted !== undefined) state.isUndoable = hold.isCommitUnderWay = true;
+    hold.noteCommitOfOthers();
+    state.isUndoable = true;
     return wanted;
   };
   const defects = new Set<string>();
@@ -64,7 +66,7 @@ export async function recordAttachment(
     ),
   );
   const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
-  hold.isCommitUnderWay = false;
+  hold.noteRecorded();
   if (state.isUndoable || planned.isKept || !("ipam" in request)) return planned;
   const { renewAddresses } = await import("./renew.ts");
   if (await renewAddresses(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;

@@ -123,6 +123,38 @@ test("a repeated ADD that fails hides no success from a GC", () => {
   expect(readHold(world.call)).toMatchObject({ succeededAt: 21_000, isOver: true });
 });
 
+describe("a failed ADD is over only when nothing may arrive that was sent for it:", () => {
+  const events = {
+    sent: (held: Hold) => held.beforeCommit(),
+    "sent by others": (held: Hold) => held.noteCommitOfOthers(),
+    applied: (held: Hold) => held.onOutcome(true),
+    refused: (held: Hold) => held.onOutcome(false),
+    recorded: (held: Hold) => held.noteRecorded(),
+  };
+  test.each<[mayArrive: boolean, happened: readonly (keyof typeof events)[]]>([
+    [false, []],
+    [true, ["sent"]],
+    [false, ["sent", "applied"]],
+    [false, ["sent", "refused"]],
+    [true, ["sent", "sent", "refused"]],
+    [true, ["sent", "sent", "refused", "sent", "refused"]],
+    [false, ["sent", "sent", "refused", "sent", "applied"]],
+    [true, ["sent by others"]],
+    [true, ["sent by others", "sent", "refused"]],
+    [false, ["sent by others", "sent", "applied"]],
+    [false, ["sent by others", "recorded"]],
+    [true, ["sent", "recorded", "sent"]],
+    [false, ["sent", "recorded", "sent", "refused"]],
+  ])("something may arrive: %p, after %p", (mayArrive, happened) => {
+    const world = createWorld();
+    const held = hold(world);
+    for (const event of happened) events[event](held);
+    expect(held.isCommitUnderWay).toBe(mayArrive);
+    held[Symbol.dispose]();
+    expect(readHold(world.call)?.isOver).toBe(!mayArrive);
+  });
+});
+
 describe("a call that is late, because another ADD took hold after its process began at 10 000 ms,", () => {
   test.each<[what: string, takenAt: number, isLate: boolean, netns: string, there: object]>([
     ["is one", 10_021, true, PATH, {}],

@@ -56,7 +56,11 @@ export interface Hold extends Disposable {
    * Whether a commit was sent, by this ADD or one before it, of which no outcome is known: it may arrive after this process has given up, or was
    * killed.
    */
-  isCommitUnderWay: boolean;
+  readonly isCommitUnderWay: boolean;
+  /** Notes such a commit that this ADD has not sent itself: one of an earlier ADD, or of a call that serves the queue. */
+  noteCommitOfOthers(): void;
+  /** Notes that what the ADD wants is recorded: no commit that was sent before can change that any more. */
+  noteRecorded(): void;
   /** For `transact()`: {@link requireHeld}, and a commit is sent. */
   readonly beforeCommit: () => void;
   /** For `transact()`. A commit that is applied, and changes the same blocks, shows that an earlier one whose reply was lost will be refused. */
@@ -96,17 +100,19 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
   if (earlier !== undefined && isNewer(call, earlier)) throw toTaken(call, earlier);
   take();
   let hasSucceeded = false;
-  let wasUnderWay = false;
+  /** Commits that were sent, and of which no outcome is known. */
+  let underWay = 0;
   const hold: Hold = {
-    isCommitUnderWay: false,
+    get isCommitUnderWay() {
+      return underWay > 0;
+    },
+    noteCommitOfOthers: () => void underWay++,
+    noteRecorded: () => void (underWay = 0),
     beforeCommit() {
       hold.requireHeld();
-      wasUnderWay = hold.isCommitUnderWay;
-      hold.isCommitUnderWay = true;
+      underWay++;
     },
-    onOutcome(isApplied) {
-      hold.isCommitUnderWay = wasUnderWay && !isApplied;
-    },
+    onOutcome: (isApplied) => void (underWay = isApplied ? 0 : underWay - 1),
     state: () => look().state,
     isSuperseded() {
       const { state, note } = look();
@@ -128,7 +134,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
       tolerate(call, () => appendToNodeFile(call, "attached", host.sinceBoot()));
     },
     [Symbol.dispose]() {
-      if (hasSucceeded || hold.isCommitUnderWay || look().state !== "held") return;
+      if (hasSucceeded || underWay > 0 || look().state !== "held") return;
       tolerate(call, () => appendToNodeFile(call, "attached", "failed"));
     },
   };

@@ -11,7 +11,7 @@ export async function cancelUnderLock(call: LocalCall, hold: Hold, writeOwn: (()
   using _lock = await waitForPendingLock(call);
   // What an earlier ADD has sent may still arrive: it is looked for after this ADD, unless this one's own commit changes the same blocks.
   const pending = tolerate(call, () => readPending(call));
-  if (pending !== undefined && mayArrive(call, pending.until)) hold.isCommitUnderWay = true;
+  if (pending !== undefined && mayArrive(call, pending.until)) hold.noteCommitOfOthers();
   const isReplaced = tolerate(call, () => {
     writeOwn?.();
     return writeOwn !== undefined;

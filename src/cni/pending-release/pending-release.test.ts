@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../../test/support/time/fake-clock.ts";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import type { Hold, HoldState } from "../attachment-state/hold.ts";
+import { type Hold, holdAttachment, type HoldState } from "../attachment-state/hold.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { unlessTaken } from "./after-failed-add.ts";
 import { cancelPending } from "./cancel.ts";
@@ -175,9 +175,10 @@ test.each<[what: string, text: string | null, isCommitUnderWay: boolean]>([
 ])("an ADD that cancels a pending release %s counts what was sent before as its own: %p", async (_what, text, isCommitUnderWay) => {
   const world = createLocalWorld();
   world.files[FILE] = text;
-  const hold = { ...inState("held"), isCommitUnderWay: false };
+  const hold = holdAttachment(world.call, undefined);
   await cancelPending(world.call, hold);
-  expect([world.files, hold.isCommitUnderWay]).toEqual([{}, isCommitUnderWay]);
+  expect(world.files[FILE]).toBeUndefined();
+  expect(hold.isCommitUnderWay).toBe(isCommitUnderWay);
 });
 
 test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | undefined]>([
