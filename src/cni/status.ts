@@ -1,10 +1,9 @@
 /** STATUS: whether an ADD could succeed now, found out by asking. */
 
-import type { Block } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
 import { nextOrdinal } from "../ipam/block.ts";
 import { IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, momentOf } from "../ipam/cluster.ts";
-import { answerOf } from "../ipam/facts.ts";
+import { answerOf, toFacts } from "../ipam/facts.ts";
 import { reservedIn, toReservedSet } from "../ipam/reservations.ts";
 import { readFacts } from "../ipam/transact/transact.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
@@ -44,20 +43,27 @@ async function requireDatastore(call: Call): Promise<void> {
   const isOwnIpam = hasOwnIpam(call);
   const facts = await readFacts(transactPortsOf(call), isOwnIpam ? [CLUSTER_INFORMATION, IP_POOLS] : [CLUSTER_INFORMATION]);
   requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
+  let claimFault: NetplugError | undefined;
+  const onClaimFault = (fault: NetplugError): void => void (claimFault = fault);
   await deadline.wait("the datastore", async (signal) => {
-    const hasRoom = (blocks: readonly Block[]): Promise<boolean> => canGiveFrom(call, blocks);
     const probe = { type: "block", ref: { cidr: PROBED_BLOCK, node } } as const;
-    if (isOwnIpam) await datastore.read([probe], { signal, wantsToCommit: true, hasRoom });
+    if (isOwnIpam) await datastore.read([probe], { signal, wantsToCommit: true, onClaimFault });
     else await datastore.read([CLUSTER_INFORMATION], { signal, wantsToCommit: true });
   });
+  // Room in a block that it has is enough: a node that still gives addresses must not lose its pods.
+  if (claimFault !== undefined && !(await canGiveAddress(call))) throw claimFault;
 }
 
-/** Whether one of the blocks has an address that is neither in use nor reserved, nor cools down. */
-async function canGiveFrom(call: Call, blocks: readonly Block[]): Promise<boolean> {
-  const facts = await readFacts(transactPortsOf(call), [IPAM_CONFIGURATION, IP_RESERVATIONS]);
-  const reserved = toReservedSet(answerOf(facts, IP_RESERVATIONS));
-  const moment = momentOf(facts, Math.floor(call.host.clock.now() / 1000));
-  return blocks.some((block) => nextOrdinal(block, moment, reservedIn(reserved, block.cidr)) !== undefined);
+/** Whether a block of the node has an address that is neither in use nor reserved, nor cools down. A damaged block gives none. */
+async function canGiveAddress({ datastore, deadline, node, host }: Call): Promise<boolean> {
+  const queries = [IPAM_CONFIGURATION, IP_RESERVATIONS, { type: "blocks-of-node", node }] as const;
+  const answers = await deadline.wait("the datastore", (signal) =>
+    datastore.read(queries, { signal, mayLag: true, onDamage: () => {}, damageOf: "blocks" }),
+  );
+  const [, reservations, blocks] = answers;
+  const reserved = toReservedSet(reservations);
+  const moment = momentOf(toFacts(queries, answers), Math.floor(host.clock.now() / 1000));
+  return blocks.some(({ value }) => nextOrdinal(value, moment, reservedIn(reserved, value.cidr)) !== undefined);
 }
 
 async function requireKubernetes(call: Call): Promise<void> {

@@ -5,6 +5,7 @@ import type { SpareBlock } from "../api/ipam-block-spare.ts";
 import type { ClusterInformation } from "../api/cluster-information.ts";
 import type { Kind, Resource } from "../api/resource.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import type { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
 import type { DatastoreTraits } from "./traits.ts";
@@ -202,10 +203,10 @@ export interface ReadOptions extends RequestOptions {
   /** Whether the read fails, too, when nothing can be committed: on etcd, an alarm is raised, which takes a request more. @default false */
   readonly wantsToCommit?: boolean;
   /**
-   * For a caller that wants to commit addresses: whether one of these blocks has room. On Kubernetes the read fails, too, when none has, and
-   * the node cannot note on its disk that it claims one. Asked only where the answer matters.
+   * For a caller that wants to commit addresses: called with the reason when this node cannot claim a block. On Kubernetes it must note each on
+   * its disk first.
    */
-  readonly hasRoom?: (blocks: readonly Block[]) => Promise<boolean>;
+  readonly onClaimFault?: (fault: NetplugError) => void;
 }
 
 /** What a commit does beyond its writes. */

@@ -99,7 +99,7 @@ export class KubernetesDatastore implements Datastore {
   }
 
   async #answer<Qs extends readonly Query[]>(queries: Qs, options: ReadOptions): Promise<Answers<Qs>> {
-    const { mayLag = false, onDamage, onPage, hasRoom } = options;
+    const { mayLag = false, onDamage, onPage, onClaimFault } = options;
     const { client, hints } = this.#parts;
     const batch = new Batch(client, options.signal);
     const nodes = new Map<string, Promise<NodeBlocks>>();
@@ -125,8 +125,10 @@ export class KubernetesDatastore implements Datastore {
     const isExplained = !batch.isClusterServed && queries.some(isAboutCluster);
     if (batch.missing !== undefined && !isExplained) throw batch.missing;
     for (const [i, query] of queries.entries()) this.#note(query, answers[i]);
-    if (hasRoom !== undefined && hints !== undefined)
-      await (await import("./room.ts")).requireRoom(hints, () => nodeBlocks(hints.node), hasRoom);
+    if (onClaimFault !== undefined && hints !== undefined) {
+      const fault = await (await import("./claim-fault.ts")).findClaimFault(hints);
+      if (fault !== undefined) onClaimFault(fault);
+    }
     // Each query gets the answer of its own kind; the mapped type cannot follow that through `map`.
     return answers as unknown as Answers<Qs>;
   }
