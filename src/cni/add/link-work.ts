@@ -5,6 +5,7 @@ import type { TransactOptions } from "../../ipam/transact/transact.ts";
 import type { UndoStack } from "../../lib/undo-stack.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import type { Call } from "../call.ts";
+import { requireUnneeded } from "../link/node-address.ts";
 import { createLink, type CreatedLink, programLink } from "../link/setup.ts";
 import type { LinkSockets } from "../link/sockets.ts";
 
@@ -19,7 +20,7 @@ interface Attaching {
   };
   readonly hold: Pick<Hold, "requireHeld">;
   readonly sockets: LinkSockets;
-  /** As {@link programLink} has it; asked once it is known which addresses the link gets. */
+  /** Whether the node may have routes by the link's addresses; asked once it is known which these are. */
   readonly mayBeGateway: () => boolean;
   /** Whether an interface already has the attachment's names: it is replaced only after the datastore's last write. */
   readonly isReplacing: boolean;
@@ -72,7 +73,11 @@ export class LinkWork {
   #program(link: PodLink, pair: CreatedLink): AwaitUsable {
     const { call, sockets, hold, mayBeGateway } = this.#attaching;
     const { host, deadline, log, ledger } = call;
-    const unusable = whileHeld(hold, () => ledger.time("kernel", () => programLink(sockets, link, pair, mayBeGateway())));
+    const program = (): readonly string[] => {
+      requireUnneeded(sockets.host, link.addresses, mayBeGateway());
+      return programLink(sockets, link, pair);
+    };
+    const unusable = whileHeld(hold, () => ledger.time("kernel", program));
     if (unusable.length === 0) return undefined;
     return async () => {
       const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };

@@ -4,11 +4,28 @@ import { type Address, equalAddresses, toAddressBytes } from "../../lib/ip/addre
 import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
-import { listRoutes, type Route, toRoutes } from "../../linux/netlink/route.ts";
+import { getRoute, listRoutes, type Route, toRoute, toRoutes } from "../../linux/netlink/route.ts";
 import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 
 /** What an address in use is refused with, unless it is the kernel that refuses a route to it. */
 export const USE_ADDRESS = "use address";
+
+/**
+ * Refuses addresses that the node needs itself. Call it before there is a route to them: what the node sends to a gateway must not come to the pod,
+ * not even until the undo, and what it sends to itself never would.
+ *
+ * @param mayBeGateways whether the node may have routes by them
+ * @throws {KernelError}
+ */
+export function requireUnneeded(host: RouteSocket, addresses: readonly Address[], mayBeGateways: boolean): void {
+  const outcomes = host.transact(addresses.map((address) => getRoute(address)));
+  for (const [i, address] of addresses.entries()) {
+    const reply = outcomes[i]?.replies[0];
+    const route = reply && toRoute(reply);
+    if (route === undefined) continue;
+    if (route.isLocal || (!mayBeGateways && isGateway(host, address, route))) throw refuseAddress(address);
+  }
+}
 
 /** Such a refusal, of which `withUser()` says why. */
 export function refuseAddress(address: Address): KernelError {

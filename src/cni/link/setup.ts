@@ -8,13 +8,11 @@ import { KernelError } from "../../linux/kernel-error.ts";
 import { createVeth, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac, toLink } from "../../linux/netlink/link.ts";
 import type { NetlinkMessage } from "../../linux/netlink/codec.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
-import { getRoute, toRoute } from "../../linux/netlink/route.ts";
 import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 import { execute } from "../../linux/netlink/socket.ts";
 import { gatewayRoutesOf, HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 import { findExisting } from "./find.ts";
 import { DEFAULT_ROUTE_QUERY, isLearned } from "./learned-route.ts";
-import { isGateway, refuseAddress } from "./node-address.ts";
 import { gatewayRoute, hostRequests, hostSettings, podRequests, podSettings } from "./requests.ts";
 import { deleteIfThere, removePair } from "./remove.ts";
 import type { LinkSockets } from "./sockets.ts";
@@ -49,12 +47,11 @@ export function createLink(sockets: LinkSockets, link: PodLink, undo: UndoStack,
 /**
  * Gives both sides their addresses and routes, and brings them up. Synchronous.
  *
- * @param mayBeGateway whether the node may have routes by its addresses
  * @returns what is not usable yet, for `whenUsable()`
- * @throws {KernelError} also for an address that the node has itself: traffic to it never takes our route
+ * @throws {KernelError}
  */
-export function programLink(sockets: LinkSockets, link: PodLink, created: CreatedLink, mayBeGateway: boolean): readonly string[] {
-  programHost(sockets.host, link, created, mayBeGateway);
+export function programLink(sockets: LinkSockets, link: PodLink, created: CreatedLink): readonly string[] {
+  execute(sockets.host, hostRequests(link, created.index));
   const unusable = programPod(sockets.pod, link, created.peer);
   return [...unusable, ...verifyHost(sockets.host, link, created)];
 }
@@ -87,18 +84,6 @@ function createPair({ host, netns }: LinkSockets, link: PodLink): CreatedLink {
   const created = reply === undefined ? undefined : toLink(reply);
   if (created?.peer === undefined) throw new NetplugError("internal", `create veth ${quote(link.hostName)}: the kernel does not show it`);
   return { ...created, peer: created.peer };
-}
-
-/** First looks how the node reaches the addresses without this link: what it sends to a gateway must not come to the pod, not even until the undo. */
-function programHost(host: RouteSocket, link: PodLink, { index }: Link, mayBeGateway: boolean): void {
-  const outcomes = host.transact(link.addresses.map((address) => getRoute(address)));
-  for (const [i, address] of link.addresses.entries()) {
-    const reply = outcomes[i]?.replies[0];
-    const route = reply && toRoute(reply);
-    if (route === undefined) continue;
-    if (route.isLocal || (!mayBeGateway && isGateway(host, address, route))) throw refuseAddress(address);
-  }
-  execute(host, hostRequests(link, index));
 }
 
 /** @returns what is not usable yet */

@@ -6,6 +6,7 @@ import { type Kernel, linuxKernel } from "../../../src/cni/link/kernel.ts";
 import { openPodNetns } from "../../../src/cni/link/pod-netns.ts";
 import { type ExistingLink, findExisting } from "../../../src/cni/link/find.ts";
 import { openLinkSockets } from "../../../src/cni/link/sockets.ts";
+import { requireUnneeded } from "../../../src/cni/link/node-address.ts";
 import { createLink, programLink } from "../../../src/cni/link/setup.ts";
 import { hostEnd, podEnd } from "../../../src/cni/link/usable.ts";
 import { look, type UsableOptions, whenUsable } from "../../../src/cni/link/when-usable.ts";
@@ -50,7 +51,9 @@ export function addLink(node: NamespacedNode, pod: Place, link: PodLink, kernel:
     try {
       using sockets = openLinkSockets(kernel, netns, link);
       findExisting(sockets);
-      programLink(sockets, link, createLink(sockets, link, { push: (step) => void steps.push(step) }, mayReplace), false);
+      const created = createLink(sockets, link, { push: (step) => void steps.push(step) }, mayReplace);
+      requireUnneeded(sockets.host, link.addresses, false);
+      programLink(sockets, link, created);
     } catch (thrown) {
       for (const step of steps.toReversed()) void step.undo(new AbortController().signal);
       throw thrown;
