@@ -5,7 +5,7 @@ import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
 import { toOwnMac } from "../endpoint/plan-attachment.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
-import { addressOf, heldBy, NO_DRAFT } from "../ipam/draft.ts";
+import { addressOf, NO_DRAFT, ownAllocations } from "../ipam/draft.ts";
 import { know } from "../ipam/facts.ts";
 import { toPoolTable } from "../ipam/pools.ts";
 import { releaseQueries } from "../ipam/plan-release.ts";
@@ -33,7 +33,7 @@ export async function check(call: Call): Promise<void> {
   const hasAllocations = hasOwnIpam(call) && !(await isGivenWithoutIpam(call, addresses, stored));
   const faults = [
     ...(call.plugin === "netplug" ? checkAttachment(call, previous, stored, addresses) : []),
-    ...(hasAllocations ? checkAllocations(stored.held, addresses) : []),
+    ...(hasAllocations ? checkAllocations(stored.allocated, addresses) : []),
   ];
   if (faults.length > 0) {
     // Then the datastore is at fault, not the attachment: it is another or a new one.
@@ -48,7 +48,7 @@ export async function check(call: Call): Promise<void> {
 interface StoredAttachment {
   readonly isInitialised: boolean;
   /** Addresses of our own management. */
-  readonly held: readonly Address[];
+  readonly allocated: readonly Address[];
   /** undefined also under another main plugin, where nobody writes a record. */
   readonly record: WorkloadEndpoint | undefined;
   /** Read only where no record tells which addresses are ours. */
@@ -67,7 +67,7 @@ async function readStored(call: Call): Promise<StoredAttachment> {
     writes: [],
     result: {
       isInitialised: know(facts, CLUSTER_INFORMATION) !== undefined,
-      held: heldBy(facts, NO_DRAFT, id, node).map(addressOf),
+      allocated: ownAllocations(facts, NO_DRAFT, id, node).map(addressOf),
       record: isMain ? know(facts, record)?.value : undefined,
       pools: isMain ? undefined : toPoolTable(know(facts, IP_POOLS)).pools.map(({ cidr }) => cidr),
     },
@@ -75,10 +75,10 @@ async function readStored(call: Call): Promise<StoredAttachment> {
 }
 
 /** The addresses in `prevResult` that we gave; the others are another plugin's. All of them, where neither record nor pools tell. */
-function ownAddresses(addresses: readonly Address[], { held, record, pools }: StoredAttachment): readonly Address[] {
+function ownAddresses(addresses: readonly Address[], { allocated, record, pools }: StoredAttachment): readonly Address[] {
   const told = record === undefined ? pools : networksOf(record);
   if (told === undefined || (record !== undefined && told.length === 0)) return addresses;
-  const prefixes = [...held.map(toHostPrefix), ...told];
+  const prefixes = [...allocated.map(toHostPrefix), ...told];
   return addresses.filter((address) => prefixes.some((prefix) => containsPrefix(prefix, toHostPrefix(address))));
 }
 
@@ -86,9 +86,9 @@ function ownAddresses(addresses: readonly Address[], { held, record, pools }: St
  * Whether the pod's annotations gave it addresses without IPAM. Reads the pod only when an address is not allocated:
  * other CHECKs do not need the API server.
  */
-async function isGivenWithoutIpam(call: Call, addresses: readonly Address[], { held }: StoredAttachment): Promise<boolean> {
-  const isHeld = (address: Address): boolean => held.some((other) => equalAddresses(other, address));
-  if (call.plugin !== "netplug" || !isPodLookedUp(call) || (held.length > 0 && addresses.every(isHeld))) return false;
+async function isGivenWithoutIpam(call: Call, addresses: readonly Address[], { allocated }: StoredAttachment): Promise<boolean> {
+  const isAllocated = (address: Address): boolean => allocated.some((other) => equalAddresses(other, address));
+  if (call.plugin !== "netplug" || !isPodLookedUp(call) || (allocated.length > 0 && addresses.every(isAllocated))) return false;
   const { readPodFacts } = await import("./pod/ask.ts");
   const pod = await readPodFacts(call);
   return pod.request.addressesWithoutIpam.length > 0;
@@ -120,11 +120,11 @@ function podMacOf(call: LocalCall, { metadata, spec }: WorkloadEndpoint): MacAdd
   return tryParseMac(asked) ?? requestedMac(call) ?? toOwnMac(workloadOf(call));
 }
 
-function checkAllocations(held: readonly Address[], addresses: readonly Address[]): readonly string[] {
+function checkAllocations(allocated: readonly Address[], addresses: readonly Address[]): readonly string[] {
   const faults = addresses
-    .filter((address) => !held.some((other) => equalAddresses(other, address)))
+    .filter((address) => !allocated.some((other) => equalAddresses(other, address)))
     .map((address) => `datastore: address "${toAddressText(address)}" is not allocated to the attachment`);
-  return held.length === 0 ? ["datastore: the attachment has no address", ...faults] : faults;
+  return allocated.length === 0 ? ["datastore: the attachment has no address", ...faults] : faults;
 }
 
 function checkRecord(containerID: string, record: WorkloadEndpoint | undefined, addresses: readonly Address[]): readonly string[] {

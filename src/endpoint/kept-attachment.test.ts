@@ -64,36 +64,36 @@ function shown(request: AddRequest): string {
 }
 
 describe("keepAddresses()", () => {
-  test("asks for what is held where no record says so", async () => {
+  test("asks for what is allocated where no record says so", async () => {
     const world = await createWorld();
-    const [held] = await world.add("c1", NODE);
-    expect(shown(await keep(world, ETCD_TRAITS))).toBe(`own ${held}`);
+    const [allocated] = await world.add("c1", NODE);
+    expect(shown(await keep(world, ETCD_TRAITS))).toBe(`own ${allocated}`);
   });
 
   test("takes another container's record for none", async () => {
     const world = await createWorld();
     await recordPast(world, "192.0.2.7");
     await changeRecord(world, (record) => ({ ...record, spec: { ...record.spec, containerID: "c0" } }));
-    const [held] = await world.add("c1", NODE);
-    expect(shown(await keep(world, ETCD_TRAITS))).toBe(`own ${held}`);
+    const [allocated] = await world.add("c1", NODE);
+    expect(shown(await keep(world, ETCD_TRAITS))).toBe(`own ${allocated}`);
   });
 
-  test("asks for what is held where the record has lost its addresses", async () => {
+  test("asks for what is allocated where the record has lost its addresses", async () => {
     const world = await createWorld();
     await recordPast(world, "192.0.2.7");
     await changeRecord(world, (record) => ({ ...record, spec: { ...record.spec, ipNetworks: [] } }));
-    const [held] = await world.add("c1", NODE);
-    expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe(`own ${held}`);
+    const [allocated] = await world.add("c1", NODE);
+    expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe(`own ${allocated}`);
   });
 
-  test("leaves to the plan what is recorded and held, and what is neither", async () => {
+  test("leaves to the plan what is recorded and allocated, and what is neither", async () => {
     const world = await createWorld();
     expect(shown(await keep(world, ETCD_TRAITS))).toBe("as asked");
     await addAll(world.ports, [ASKED]);
     expect(shown(await keep(world, ETCD_TRAITS))).toBe("as asked");
   });
 
-  test("takes what is held for ours although its pool is gone", async () => {
+  test("takes what is allocated for ours although its pool is gone", async () => {
     const world = await createWorld();
     await addAll(world.ports, [ASKED]);
     await world.datastore.commit([{ op: "delete", ref: { kind: "IPPool", name: "a" } }]);

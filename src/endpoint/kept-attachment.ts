@@ -6,9 +6,9 @@
 
 import { ENDPOINT_IPAM, recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { DatastoreTraits } from "../datastore/traits.ts";
-import { holdsAll } from "../ipam/plan-allocation.ts";
+import { hasAllAddresses } from "../ipam/plan-allocation.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
-import { addressOf, heldBy, NO_DRAFT } from "../ipam/draft.ts";
+import { addressOf, NO_DRAFT, ownAllocations } from "../ipam/draft.ts";
 import { type Facts, know } from "../ipam/facts.ts";
 import { toPoolTable } from "../ipam/pools.ts";
 import type { Address } from "../lib/ip/address.ts";
@@ -39,10 +39,10 @@ export function keepAddresses(asked: AddRequest, facts: Facts, traits: Pick<Data
   const record = ownRecordOf(attachment, facts);
   const addresses = record === undefined ? [] : recordedAddresses(record);
   if (record === undefined || addresses.length === 0) {
-    const held = heldBy(facts, NO_DRAFT, owner, owner.node).map(addressOf);
-    return held.length === 0 ? asked : { attachment, ipam: { ...ADDRESSES_ONLY, owner, addresses: held } };
+    const own = ownAllocations(facts, NO_DRAFT, owner, owner.node).map(addressOf);
+    return own.length === 0 ? asked : { attachment, ipam: { ...ADDRESSES_ONLY, owner, addresses: own } };
   }
-  if (holdsAll(owner, addresses, facts)) return asked;
+  if (hasAllAddresses(owner, addresses, facts)) return asked;
   const isUnmanaged =
     record.metadata.annotations?.[ENDPOINT_IPAM] !== undefined ||
     (traits.recordsArePods && !addresses.some((address) => isManaged(address, facts)));

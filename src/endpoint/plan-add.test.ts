@@ -210,22 +210,22 @@ describe("planAdds()", () => {
     expect(second).toMatchObject({ isNew: false });
   });
 
-  test("of a repeated ADD that asks for addresses without IPAM by now gives what is held, and these where nothing is", async () => {
+  test("of a repeated ADD that asks for addresses without IPAM by now gives what is allocated, and these where nothing is", async () => {
     const world = await createWorld();
     const past = [parseAddress("192.0.2.7")];
-    for (const [containerID, isHeld] of [
+    for (const [containerID, isAllocated] of [
       ["c1", true],
       ["c2", false],
     ] as const) {
       const first = request(containerID);
       if (!("ipam" in first)) throw new Error("no addresses of our own");
-      const held = isHeld ? (await addAll(world.ports, [first])).flatMap(addressesOf) : ["192.0.2.7"];
+      const given = isAllocated ? (await addAll(world.ports, [first])).flatMap(addressesOf) : ["192.0.2.7"];
       const [again] = await addAll(world.ports, [{ attachment: first.attachment, delegated: past, owner: first.ipam.owner }]);
-      expect([addressesOf(again), kindOf(again)]).toEqual([held, undefined]);
+      expect([addressesOf(again), kindOf(again)]).toEqual([given, undefined]);
     }
   });
 
-  test("of a repeated ADD that asks for another address by now gives the recorded one, while it is held", async () => {
+  test("of a repeated ADD that asks for another address by now gives the recorded one, while it is allocated", async () => {
     const world = await createWorld();
     const [first = ""] = (await addAll(world.ports, [request("c1")])).flatMap(addressesOf);
     const other = request("c1", { addresses: [parseAddress("10.65.0.200")] });

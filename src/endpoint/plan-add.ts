@@ -13,8 +13,8 @@ import {
   type AllocationOutcome,
   allocationQueries,
   type AllocationSubject,
-  holdsAll,
-  holdsAny,
+  hasAllAddresses,
+  hasAnyAddress,
   planAllocation,
 } from "../ipam/plan-allocation.ts";
 import { expectReady } from "../ipam/cluster.ts";
@@ -135,7 +135,7 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
   const owner = ownerOf(request);
   if (owner === undefined) return request;
   const addresses = recordedFor(attachment, facts);
-  if (addresses.length === 0 || !holdsAll(owner, addresses, facts)) return request;
+  if (addresses.length === 0 || !hasAllAddresses(owner, addresses, facts)) return request;
   return { attachment, ipam: { ...ADDRESSES_ONLY, owner, addresses } };
 }
 
@@ -143,7 +143,7 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
 export function toQueueableRequest(request: AddRequest, facts: Facts): AddressRequest | undefined {
   if (!("ipam" in request) || request.ipam.addresses.length > 0) return undefined;
   const { attachment, ipam } = request;
-  const isKnown = collectWanted(() => ownRecordOf(attachment, facts) !== undefined || holdsAny(ipam.owner, facts));
+  const isKnown = collectWanted(() => ownRecordOf(attachment, facts) !== undefined || hasAnyAddress(ipam.owner, facts));
   return "decided" in isKnown && !isKnown.decided ? ipam : undefined;
 }
 
@@ -182,8 +182,8 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   try {
     const plan = planAttachment(attachment, addresses, { record: stored, hasProfile, now });
     const isRecorded = recordedFor(attachment, facts).length > 0;
-    const isHeld = allocated?.addresses.some(({ isNew }) => !isNew);
-    return { ...plan, addresses, isNew: !isRecorded && !isHeld };
+    const wasAllocated = allocated?.addresses.some(({ isNew }) => !isNew);
+    return { ...plan, addresses, isNew: !isRecorded && !wasAllocated };
   } catch (thrown) {
     if (thrown instanceof NetplugError) return { error: thrown, hadAddresses: allocated !== undefined };
     throw thrown;

@@ -21,7 +21,7 @@ export type Draft = ReadonlyMap<string, DraftBlock>;
 export const NO_DRAFT: Draft = new Map();
 
 /** An address that an attachment has. */
-export interface Held {
+export interface OwnAllocation {
   readonly from: DraftBlock;
   readonly allocation: Allocation;
 }
@@ -81,21 +81,21 @@ function borrowedBlocks(facts: Facts, draft: Draft, node: string): readonly Draf
 }
 
 /** Every address of an attachment of a node: in the node's own blocks, then borrowed ones. Other nodes may use the same container IDs. */
-export function heldBy(facts: Facts, draft: Draft, id: AttachmentId, node: string): readonly Held[] {
+export function ownAllocations(facts: Facts, draft: Draft, id: AttachmentId, node: string): readonly OwnAllocation[] {
   const isOfId = (allocation: Allocation): boolean => allocation.owner.node === node && isSameAttachment(allocation.owner, id);
   return blocksWithAddressesOf(facts, draft, node).flatMap((from) =>
-    from.block.allocations.filter(isOfId).map((allocation): Held => ({ from, allocation })),
+    from.block.allocations.filter(isOfId).map((allocation): OwnAllocation => ({ from, allocation })),
   );
 }
 
 /** The address of an allocation. */
-export function addressOf({ from, allocation }: Held): Address {
+export function addressOf({ from, allocation }: OwnAllocation): Address {
   return addressAt(from.block.cidr, allocation.ordinal);
 }
 
 /** The one of them that is this address. */
-export function findHeld(held: readonly Held[], address: Address): Held | undefined {
-  return held.find((one) => equalAddresses(addressOf(one), address));
+export function findAllocation(own: readonly OwnAllocation[], address: Address): OwnAllocation | undefined {
+  return own.find((one) => equalAddresses(addressOf(one), address));
 }
 
 /** Conditions that blocks are still as they were read, except those that the draft writes. */

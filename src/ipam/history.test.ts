@@ -45,22 +45,22 @@ test.each([
   await world.putPool("a", cidr, { blockSize });
   const random = seededRandom(seed);
   const ports: TransactPorts = { datastore: world.datastore, clock: hasty, random, deadline: startDeadline(hasty, 60_000) };
-  const held = new Map<string, string>();
+  const allocated = new Map<string, string>();
   const work = async (node: string): Promise<void> => {
     for (let i = 0; i < each; i++) {
       const name = `${node}-${i}`;
       const [given] = await allocate(ports, requestFor(name, node));
       const address = toAddressText(given?.address ?? { family: 4, value: 0n });
-      expect(held.get(address)).toBeUndefined();
-      held.set(address, name);
+      expect(allocated.get(address)).toBeUndefined();
+      allocated.set(address, name);
       if (random() >= 0.3) continue;
-      held.delete(address);
+      allocated.delete(address);
       await releaseAttachment(ports, requestFor(name, node).owner, node);
     }
   };
   await Promise.all(Array.from({ length: 10 }, async (__, i) => await work(`n${i}`)));
   const [blocks] = await world.datastore.read([{ type: "all-blocks" }]);
-  expect(blocks.reduce((sum, { value }) => sum + value.allocations.length, 0)).toBe(held.size);
+  expect(blocks.reduce((sum, { value }) => sum + value.allocations.length, 0)).toBe(allocated.size);
 });
 
 test("ADDs of one attachment at once get the same address", async () => {

@@ -97,7 +97,7 @@ test("in any order of requests and answers, lost ones among them: no address twi
         sleep: (ms) => (ms > 10_000 ? new Promise(() => {}) : scheduler.schedule(Promise.resolve(), "wakes")),
       };
       const ports: TransactPorts = { datastore, clock, random: seededRandom(1), deadline: startDeadline(clock, 60_000) };
-      const held = new Map<string, ReadonlySet<Family>>();
+      const allocated = new Map<string, ReadonlySet<Family>>();
       const work = async (node: string, steps: readonly Step[]): Promise<void> => {
         for (const next of steps) {
           if (next.do === "add") {
@@ -105,15 +105,15 @@ test("in any order of requests and answers, lost ones among them: no address twi
             for (const [i, outcome] of (await allocateAll(ports, requests)).entries()) {
               const name = `${next.containers[i]} on ${node}`;
               if ("error" in outcome) expect(outcome.error).toMatchObject({ kind: "noAddressLeft" });
-              else held.set(name, new Set([...(held.get(name) ?? []), ...next.families]));
+              else allocated.set(name, new Set([...(allocated.get(name) ?? []), ...next.families]));
             }
           } else if (next.do === "del") {
             await releaseAttachment(ports, idOf(next.container), node);
-            held.delete(`${next.container} on ${node}`);
+            allocated.delete(`${next.container} on ${node}`);
           } else {
             await releaseStale(ports, { node, network: NETWORK, valid: next.kept.map((containerID) => ({ containerID, ifName: "eth0" })) });
-            for (const name of held.keys())
-              if (name.endsWith(` on ${node}`) && !next.kept.includes(name.split(" ")[0] ?? "")) held.delete(name);
+            for (const name of allocated.keys())
+              if (name.endsWith(` on ${node}`) && !next.kept.includes(name.split(" ")[0] ?? "")) allocated.delete(name);
             await deleteEmptyBlocks(ports, node);
           }
         }
@@ -123,7 +123,7 @@ test("in any order of requests and answers, lost ones among them: no address twi
       for (const [address, owner] of await ownersIn(inner)) found.set(owner, [...(found.get(owner) ?? []), address.includes(":") ? 6 : 4]);
       const sorted = (map: ReadonlyMap<string, Iterable<Family>>): unknown =>
         [...map].map(([owner, some]) => `${owner}: ${[...some].sort().join(" ")}`).sort();
-      expect(sorted(found)).toEqual(sorted(held));
+      expect(sorted(found)).toEqual(sorted(allocated));
       expect((await checkConsistency(inner, systemClock)).problems).toEqual([]);
     }),
     { seed, numRuns: 200 },

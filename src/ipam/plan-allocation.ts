@@ -11,7 +11,17 @@ import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
 import { expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, requireConfiguration } from "./cluster.ts";
-import { addressOf, type Draft, type DraftBlock, expectUnwritten, findHeld, type Held, heldBy, NO_DRAFT, toBlockWrites } from "./draft.ts";
+import {
+  addressOf,
+  type Draft,
+  type DraftBlock,
+  expectUnwritten,
+  findAllocation,
+  NO_DRAFT,
+  type OwnAllocation,
+  ownAllocations,
+  toBlockWrites,
+} from "./draft.ts";
 import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
 import { type Pool, toPoolTable } from "./pools.ts";
 import type { AddressRequest } from "./request.ts";
@@ -83,7 +93,7 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   const outcomes: AllocationOutcome[] = [];
   let draft = NO_DRAFT;
   const pools = new Map<string, Pool>();
-  const held: DraftBlock[] = [];
+  const kept: DraftBlock[] = [];
   for (const request of requests) {
     const served = tryToServe(request, context, draft);
     if (served instanceof FactsWanted) {
@@ -94,13 +104,13 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
       outcomes.push({ addresses: served.addresses });
       draft = served.draft;
       for (const pool of served.pools) pools.set(pool.name, pool);
-      held.push(...served.held);
+      kept.push(...served.kept);
     }
   }
   if (wanted.length > 0) throw new FactsWanted(wanted);
   const { defects } = context;
   if (toBlockWrites(draft).length === 0)
-    return { outcomes, writes: [], stillAllocated: expectUnwritten(held, draft), prefetch: [], defects, served: [] };
+    return { outcomes, writes: [], stillAllocated: expectUnwritten(kept, draft), prefetch: [], defects, served: [] };
   const extra = serveQueued(attempt.queued(), context, draft);
   const { served } = extra;
   ({ draft } = extra);
@@ -114,7 +124,7 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   }));
   const prefetch = prefetchAfter([...requests, ...served], context, draft);
   const writes = [ready, ...poolsUnchanged, ...blockWrites];
-  return { outcomes, writes, stillAllocated: expectUnwritten(held, draft), prefetch, defects, served };
+  return { outcomes, writes, stillAllocated: expectUnwritten(kept, draft), prefetch, defects, served };
 }
 
 /**
@@ -137,14 +147,14 @@ function serveQueued(
 }
 
 /** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */
-export function holdsAll(owner: AddressRequest["owner"], addresses: readonly Address[], facts: Facts): boolean {
-  const held = heldBy(facts, NO_DRAFT, owner, owner.node);
-  return addresses.every((address) => findHeld(held, address) !== undefined);
+export function hasAllAddresses(owner: AddressRequest["owner"], addresses: readonly Address[], facts: Facts): boolean {
+  const own = ownAllocations(facts, NO_DRAFT, owner, owner.node);
+  return addresses.every((address) => findAllocation(own, address) !== undefined);
 }
 
-/** Whether it has any address at all. @throws FactsWanted as {@link holdsAll} */
-export function holdsAny(owner: AddressRequest["owner"], facts: Facts): boolean {
-  return heldBy(facts, NO_DRAFT, owner, owner.node).length > 0;
+/** Whether it has any address at all. @throws FactsWanted as {@link hasAllAddresses} */
+export function hasAnyAddress(owner: AddressRequest["owner"], facts: Facts): boolean {
+  return ownAllocations(facts, NO_DRAFT, owner, owner.node).length > 0;
 }
 
 /** None for several requests: nobody knows which kind of request comes next. */
@@ -183,7 +193,7 @@ interface Served {
   readonly draft: Draft;
   readonly pools: readonly Pool[];
   /** Those of addresses that are not new. */
-  readonly held: readonly DraftBlock[];
+  readonly kept: readonly DraftBlock[];
 }
 
 function tryToServe(request: AddressRequest, context: PlanContext, before: Draft): Served | NetplugError | FactsWanted {
@@ -197,15 +207,15 @@ function tryToServe(request: AddressRequest, context: PlanContext, before: Draft
 
 function serve(request: AddressRequest, context: PlanContext, before: Draft): Served {
   const { owner } = request;
-  const candidates = heldBy(context.facts, before, owner, owner.node);
+  const candidates = ownAllocations(context.facts, before, owner, owner.node);
   const addresses: AllocatedAddress[] = [];
   const pools: Pool[] = [];
-  const held: DraftBlock[] = [];
+  const kept: DraftBlock[] = [];
   let draft = before;
-  const add = (existing: Held | undefined, assign: () => Assigned): void => {
+  const add = (existing: OwnAllocation | undefined, assign: () => Assigned): void => {
     if (existing !== undefined) {
       addresses.push({ address: addressOf(existing), block: existing.from.block.cidr, isNew: false });
-      held.push(existing.from);
+      kept.push(existing.from);
       return;
     }
     const assigned = assign();
@@ -215,7 +225,7 @@ function serve(request: AddressRequest, context: PlanContext, before: Draft): Se
   };
   if (request.addresses.length > 0) {
     for (const address of request.addresses) {
-      add(findHeld(candidates, address), () => assignExplicit(request, address, context, draft));
+      add(findAllocation(candidates, address), () => assignExplicit(request, address, context, draft));
     }
   } else {
     for (const family of request.families) {
@@ -223,5 +233,5 @@ function serve(request: AddressRequest, context: PlanContext, before: Draft): Se
       add(existing, () => assignAutomatic(request, family, context, draft));
     }
   }
-  return { addresses, draft, pools, held };
+  return { addresses, draft, pools, kept };
 }

@@ -3,7 +3,7 @@
 import type { AllocationOwner, Block } from "../api/ipam-block.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { expectReady } from "./cluster.ts";
-import { findHeld, heldBy, NO_DRAFT, toBlockWrites, withBlock } from "./draft.ts";
+import { findAllocation, NO_DRAFT, ownAllocations, toBlockWrites, withBlock } from "./draft.ts";
 import type { Facts } from "./facts.ts";
 import type { Decision } from "./transact/transact.ts";
 
@@ -19,10 +19,10 @@ export function planRenewal(owner: AllocationOwner, addresses: readonly Address[
   const ready = expectReady(facts);
   let draft = NO_DRAFT;
   for (const address of addresses) {
-    const held = findHeld(heldBy(facts, draft, owner, owner.node), address);
-    if (held === undefined) return { writes: [], result: false };
-    const { stored, block } = held.from;
-    draft = withBlock(draft, stored, renew(block, held.allocation.ordinal, now));
+    const found = findAllocation(ownAllocations(facts, draft, owner, owner.node), address);
+    if (found === undefined) return { writes: [], result: false };
+    const { stored, block } = found.from;
+    draft = withBlock(draft, stored, renew(block, found.allocation.ordinal, now));
   }
   return { writes: [ready, ...toBlockWrites(draft)], result: true };
 }

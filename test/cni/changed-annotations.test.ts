@@ -75,7 +75,7 @@ onEtcd(() => {
 });
 
 describe("an interface that is gone is made anew", () => {
-  test("with the address that is held, and with what is asked for now besides (needs cluster)", async () => {
+  test("with the address that is allocated, and with what is asked for now besides (needs cluster)", async () => {
     await using running = await startPod({ ipAddrs: '["10.65.0.77"]', hwAddr: "02:00:5e:10:00:01" });
     running.netns.must(["ip", "link", "delete", "eth0"]);
     await annotate(running, { ipAddrs: null, ipAddrsNoIpam: '["192.0.2.8"]', hwAddr: "02:00:5e:10:00:02", floatingIPs: '["192.0.2.9"]' });
@@ -87,7 +87,7 @@ describe("an interface that is gone is made anew", () => {
     expect(await world.node.addressesInUse()).toBe(1);
   });
 
-  test("with what is asked for now, when that is without IPAM and nothing is held (needs cluster)", async () => {
+  test("with what is asked for now, when that is without IPAM and nothing is allocated (needs cluster)", async () => {
     await using running = await startPod({ ipAddrsNoIpam: '["192.0.2.7"]' });
     running.netns.must(["ip", "link", "delete", "eth0"]);
     await annotate(running, { ipAddrsNoIpam: '["192.0.2.8"]' });

@@ -37,7 +37,7 @@ async function through<T>(work: (datastore: Datastore) => Promise<T>): Promise<T
 }
 
 /** Of every allocation the container. */
-async function held(): Promise<readonly string[]> {
+async function allocated(): Promise<readonly string[]> {
   return (await ask(admin, { type: "all-blocks" })).flatMap(({ value }) => value.allocations.map(({ owner }) => owner.containerID));
 }
 
@@ -82,7 +82,7 @@ describe("an ADD gives one address and records it, when of", () => {
       const web = await pods.create("web");
       once(isClaim, fate === CONFLICT ? { status: 409, reason: "AlreadyExists" } : fate);
       const [address] = await through((datastore) => add(datastore, web));
-      expect(await held()).toEqual(["id-web"]);
+      expect(await allocated()).toEqual(["id-web"]);
       expect(await pods.addressesOf("web")).toBe(`${address}/32`);
     });
 
@@ -91,7 +91,7 @@ describe("an ADD gives one address and records it, when of", () => {
       const web = await pods.create("web");
       once(isBlockUpdate, fate);
       const [address] = await through((datastore) => add(datastore, web));
-      expect(await held()).toEqual(["id-first", "id-web"]);
+      expect(await allocated()).toEqual(["id-first", "id-web"]);
       expect(await pods.addressesOf("web")).toBe(`${address}/32`);
     });
 
@@ -99,7 +99,7 @@ describe("an ADD gives one address and records it, when of", () => {
       const web = await pods.create("web");
       once(isStatus, fate);
       const [address] = await through((datastore) => add(datastore, web));
-      expect(await held()).toEqual(["id-web"]);
+      expect(await allocated()).toEqual(["id-web"]);
       expect(await pods.addressesOf("web")).toBe(`${address}/32`);
     });
   }
@@ -115,7 +115,7 @@ describe("a DEL releases the address, when of", () => {
       await through((datastore) => add(datastore, web));
       once(isTarget, fate);
       await through((datastore) => del(datastore, web));
-      expect(await held()).toEqual([]);
+      expect(await allocated()).toEqual([]);
       expect(await pods.addressesOf("web")).toBe("");
     });
   }
@@ -136,7 +136,7 @@ test("whichever request of an ADD fails for good, a DEL afterwards leaves nothin
       );
       proxy.decide = () => "pass";
       await through((datastore) => del(datastore, web));
-      expect(await held()).toEqual(claims ? [] : ["id-first"]);
+      expect(await allocated()).toEqual(claims ? [] : ["id-first"]);
       expect((await pods.addressesOf("web")) ?? "").toBe("");
     }
     await pods.delete("web");
@@ -153,9 +153,9 @@ test("whichever request of a DEL fails for good, the pod never shows an address 
       () => false,
     );
     proxy.decide = () => "pass";
-    if ((await held()).length === 0) expect(await pods.addressesOf("web")).toBe("");
+    if ((await allocated()).length === 0) expect(await pods.addressesOf("web")).toBe("");
     await through((datastore) => del(datastore, web));
-    expect(await held()).toEqual([]);
+    expect(await allocated()).toEqual([]);
   }
 });
 
@@ -165,7 +165,7 @@ describe("a pod that is deleted while its ADD is on its way (needs cluster)", ()
     once(isStatus, "pass", () => pods.delete("web"));
     expect(await failureOf(through((datastore) => add(datastore, web)))).toMatchObject({ code: 106 });
     await through((datastore) => del(datastore, web));
-    expect(await held()).toEqual([]);
+    expect(await allocated()).toEqual([]);
   });
 
   test("and made anew is not stamped", async () => {
@@ -177,7 +177,7 @@ describe("a pod that is deleted while its ADD is on its way (needs cluster)", ()
     expect(await failureOf(through((datastore) => add(datastore, web)))).toMatchObject({ code: 106 });
     expect(await pods.addressesOf("web")).toBeUndefined();
     await through((datastore) => del(datastore, web));
-    expect(await held()).toEqual([]);
+    expect(await allocated()).toEqual([]);
   });
 
   test("and made anew while a DEL is on its way keeps what it was given", async () => {
@@ -191,7 +191,7 @@ describe("a pod that is deleted while its ADD is on its way (needs cluster)", ()
       other.close();
     });
     await through((datastore) => del(datastore, web));
-    expect(await held()).toEqual(["id-next"]);
+    expect(await allocated()).toEqual(["id-next"]);
     expect(await pods.addressesOf("web")).toMatch(/^10\.65\.0\.\d+\/32$/);
   });
 });
@@ -228,7 +228,7 @@ describe("a permission that is missing is code 108 (needs cluster)", () => {
     expect(await failureOf(add(reader, web))).toMatchObject({ code: 108, message: "patch pods/status is not permitted; role netplug-cni" });
     reader.close();
     await through((datastore) => del(datastore, web));
-    expect(await held()).toEqual([]);
+    expect(await allocated()).toEqual([]);
   });
 
   test("so is an admission policy that forbids to record addresses, in its own words", async () => {
@@ -241,7 +241,7 @@ describe("a permission that is missing is code 108 (needs cluster)", () => {
       ),
     });
     await through((datastore) => del(datastore, web));
-    expect(await held()).toEqual([]);
+    expect(await allocated()).toEqual([]);
   });
 
   test.each([
@@ -255,7 +255,7 @@ describe("a permission that is missing is code 108 (needs cluster)", () => {
       code: 108,
       message: expect.stringMatching(/^create ipamblocks.netplug.io .*hands off; an admission rule of the cluster forbids this block$/),
     });
-    expect(await held()).toEqual([]);
+    expect(await allocated()).toEqual([]);
   });
 });
 
@@ -385,7 +385,7 @@ describe("an API server (needs cluster)", () => {
         (released) => released.length === 1,
         () => false,
       );
-    expect(await held()).toEqual([]);
+    expect(await allocated()).toEqual([]);
     datastore.close();
   });
 });

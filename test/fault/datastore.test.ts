@@ -9,7 +9,7 @@ import { TcpProxy } from "../support/servers/tcp-proxy.ts";
 import { beforeStep, beforeTurn, isCommit, isRead } from "./support/at-step.ts";
 import { fastClock } from "../support/time/fast-clock.ts";
 import { type Flow, FLOWS, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
-import { findIncompleteness, hasLink, heldIn } from "./support/judge.ts";
+import { allocatedIn, findIncompleteness, hasLink } from "./support/judge.ts";
 import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
 import { shareVictim } from "./support/shared.ts";
 import { withSteps } from "./support/steps.ts";
@@ -140,7 +140,7 @@ describe("of an own interface and own addresses", () => {
     const loseAll = beforeStep(isCommit, () => void (proxy.mode = "drop"));
     expect((await node.call("ADD", { config: byProxy, host: loseAll })).json?.code).toBe(11);
     expect((await node.call("DEL", { config: byProxy })).json?.code).toBe(11);
-    expect(heldIn(await node.changes())).toBe(2);
+    expect(allocatedIn(await node.changes())).toBe(2);
     expect((await node.call("DEL", { containerID: "another", config: byProxy })).json?.code).toBe(11);
     proxy.mode = "pass";
     // A process of its own: it has three seconds for what others left, and in this one it would wait for all tests beside it.
@@ -157,7 +157,7 @@ describe("of an own interface and own addresses", () => {
     const { node } = world;
     expect((await node.call("ADD")).status).toBe(0);
     expect((await node.call("DEL", { config })).status).toBe(1);
-    expect(heldIn(await node.changes())).toBe(2);
+    expect(allocatedIn(await node.changes())).toBe(2);
     expect((await node.callVictim(victim.program, "DEL", 0, "before", { containerID: "another" })).reply.stdout).toBe("");
     expect(await node.verify()).toEqual([]);
     await expectAddedByNextCalls(world);

@@ -11,7 +11,7 @@ import { closedGate } from "../support/node/closed-gate.ts";
 import { NetworkPlace } from "../support/node/netns.ts";
 import { afterStep, beforeStep, isCommit, isRead } from "./support/at-step.ts";
 import { HOST_LOCAL, IPAM_ALONE, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
-import { findIncompleteness, heldIn } from "./support/judge.ts";
+import { allocatedIn, findIncompleteness } from "./support/judge.ts";
 import type { FaultNode } from "./support/node.ts";
 import { withSteps } from "./support/steps.ts";
 import { shareEtcd, shareVictim } from "./support/shared.ts";
@@ -148,7 +148,7 @@ describe("the hold of an ADD that was killed keeps nothing", () => {
     expect((await node.call("ADD", { config: WITHOUT_WAIT })).status).toBe(0);
     using impostor = early ?? (await start());
     pretend(node, impostor);
-    expect(heldIn(await node.changes())).toBe(2);
+    expect(allocatedIn(await node.changes())).toBe(2);
     expect((await node.call("GC")).stdout).toBe("");
     expect([await node.verify(), wasLeft(node)]).toEqual([[], false]);
   });
@@ -160,7 +160,7 @@ test.concurrent("the hold of an ADD that runs keeps its attachment, so the tests
   expect((await node.call("ADD", { config: WITHOUT_WAIT })).status).toBe(0);
   pretend(node, impostor);
   expect((await node.call("GC")).stdout).toBe("");
-  expect([wasLeft(node), heldIn(await node.changes())]).toEqual([true, 2]);
+  expect([wasLeft(node), allocatedIn(await node.changes())]).toEqual([true, 2]);
   expect((await node.call("DEL")).stdout).toBe("");
   expect(await node.verify()).toEqual([]);
 });

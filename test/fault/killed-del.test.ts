@@ -12,7 +12,7 @@ import { TestNetns } from "../support/node/netns.ts";
 import { pendingReleasesOf } from "../support/node/pending-releases.ts";
 import { eachStep } from "./support/enumerate.ts";
 import { KUBERNETES, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
-import { hasLink, heldIn } from "./support/judge.ts";
+import { allocatedIn, hasLink } from "./support/judge.ts";
 import { ANOTHER, type CallOptions, type FaultNode } from "./support/node.ts";
 import { shareEtcd, shareVictim } from "./support/shared.ts";
 import { serveUnmanagedPod } from "./support/unmanaged-pod.ts";
@@ -56,7 +56,7 @@ test.concurrent("is not made up for while the namespace stands", async () => {
   expect((await node.call("ADD", ofPod)).status).toBe(0);
   await killDelAtHold(node, ofPod);
   await delLater(node);
-  expect(heldIn(await node.changes())).toBe(2);
+  expect(allocatedIn(await node.changes())).toBe(2);
   pod.delete();
   await untilGone(node);
   await delLater(node);
@@ -75,7 +75,7 @@ test.concurrent("is made up for only when the interface is gone, too, which live
     pod.delete();
     await delLater(node);
     const changes = await node.changes();
-    expect([hasLink(changes), heldIn(changes)]).toEqual([true, 2]);
+    expect([hasLink(changes), allocatedIn(changes)]).toEqual([true, 2]);
   }
   await untilGone(node);
   await delLater(node);
@@ -94,7 +94,7 @@ test.concurrent("is made up for only when the interface is gone, too, if it had 
     await failLater(node);
     const changes = await node.changes();
     // a late ADD of the container, in another namespace, must learn of the one that has the addresses
-    expect([isHeld(node), pendingReleasesOf(node), hasLink(changes), heldIn(changes)]).toEqual([true, [], true, 2]);
+    expect([isHeld(node), pendingReleasesOf(node), hasLink(changes), allocatedIn(changes)]).toEqual([true, [], true, 2]);
   }
   await untilGone(node);
   await failLater(node);
@@ -190,7 +190,7 @@ test.concurrent("so does one to which something answers that stands in front of 
       }),
   });
   expect((await node.call("DEL", { ...ofPod, host: answered })).status).toBe(1);
-  expect(heldIn(await node.changes())).toBe(2);
+  expect(allocatedIn(await node.changes())).toBe(2);
   pod.delete();
   await untilGone(node);
   await delLater(node);
@@ -208,7 +208,7 @@ test.concurrent.each([
   expect((await node.call("ADD", ofPod)).status).toBe(0);
   if (isGone) pod.delete();
   await failLater(node, laterMs);
-  expect([isHeld(node), heldIn(await node.changes())]).toEqual([true, 2]);
+  expect([isHeld(node), allocatedIn(await node.changes())]).toEqual([true, 2]);
   expect((await node.call("DEL", ofPod)).status).toBe(0);
   if (isGone) await untilGone(node);
   expect(await node.verify()).toEqual([]);

@@ -11,7 +11,7 @@ import type { CniReply } from "../support/programs/cni.ts";
 import { TestNetns } from "../support/node/netns.ts";
 import { afterStep, beforeStep, isCommit, isDelegate, isRead } from "./support/at-step.ts";
 import { type Flow, HOST_LOCAL, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
-import { findIncompleteness, heldIn } from "./support/judge.ts";
+import { allocatedIn, findIncompleteness } from "./support/judge.ts";
 import { ANOTHER, type FaultNode } from "./support/node.ts";
 import { shareEtcd } from "./support/shared.ts";
 
@@ -48,7 +48,7 @@ class Restart implements AsyncDisposable {
     if (again === undefined) throw new Error("the container was not added again");
     expect(findIncompleteness(node.flow, again, await node.changes())).toEqual([]);
     expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
-    expect(heldIn(await node.changes())).toBe(2);
+    expect(allocatedIn(await node.changes())).toBe(2);
     expect((await node.call("DEL")).stdout).toBe("");
     expect(await node.verify()).toEqual([]);
   }

@@ -13,7 +13,7 @@ import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { TestNetns } from "../support/node/netns.ts";
 import { pendingReleasesOf } from "../support/node/pending-releases.ts";
 import { IPAM_ALONE, KUBERNETES, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
-import { heldIn } from "./support/judge.ts";
+import { allocatedIn } from "./support/judge.ts";
 import { ANOTHER, createPool, type FaultNode } from "./support/node.ts";
 import { shareEtcd } from "./support/shared.ts";
 import { serveUnmanagedPod } from "./support/unmanaged-pod.ts";
@@ -113,7 +113,7 @@ function asIfKilled(node: FaultNode): void {
 
 /** The commit has arrived: the last DEL that looks for it releases what it allocated, and leaves nothing to look for. */
 async function expectReleasedByLastLook(node: FaultNode): Promise<void> {
-  expect(heldIn(await node.changes())).toBe(2);
+  expect(allocatedIn(await node.changes())).toBe(2);
   expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
   expect(pendingReleasesOf(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
@@ -127,7 +127,7 @@ test.concurrent("what an ADD has sent that gave up is released by the next DEL a
   expect(await node.changes()).toEqual([]);
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
   await apply(node);
-  expect(heldIn(await node.changes())).toBe(2);
+  expect(allocatedIn(await node.changes())).toBe(2);
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
   expect(await node.changes()).toEqual([]);
   // nothing arrives after a minute
@@ -155,7 +155,7 @@ test.concurrent("what an ADD has sent that got no reply is refused when the ADD 
   expect((await node.call("ADD", { ...ofPod, host })).json?.ips).toHaveLength(1);
   expect((await node.call("DEL", ofPod)).stdout).toBe("");
   expect((await commitTo(node, late)).committed).toBe(false);
-  expect(heldIn(await node.changes())).toBe(0);
+  expect(allocatedIn(await node.changes())).toBe(0);
 });
 
 test.concurrent("a record without addresses of ours is found, too", async () => {
@@ -228,7 +228,7 @@ describe.each([NETPLUG, IPAM_ALONE])("the same of an ADD that is refused after i
     pod.delete();
     expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
     await apply(node);
-    expect(heldIn(await node.changes())).toBe(2);
+    expect(allocatedIn(await node.changes())).toBe(2);
     expect((await node.call("DEL", { ...ANOTHER, host: later(59_000) })).stdout).toBe("");
     expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
     expect(pendingReleasesOf(node)).toEqual([]);
@@ -273,7 +273,7 @@ test.concurrent("the same of an ADD that was killed, and whose DEL fails", async
   expect((await node.call("DEL", { ...ofPod, host: away })).json?.code).toBe(11);
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
   await apply(node);
-  expect(heldIn(await node.changes())).toBe(2);
+  expect(allocatedIn(await node.changes())).toBe(2);
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
   expect(await node.verify()).toEqual([]);
 });

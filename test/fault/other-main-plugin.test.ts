@@ -9,7 +9,7 @@ import { TestNetns } from "../support/node/netns.ts";
 import { afterStep, beforeStep, beforeTurn, isCommit, isRead } from "./support/at-step.ts";
 import { eachStep } from "./support/enumerate.ts";
 import { IPAM_ALONE } from "./support/flows.ts";
-import { heldIn } from "./support/judge.ts";
+import { allocatedIn } from "./support/judge.ts";
 import { ANOTHER, type CallOptions, type FaultNode } from "./support/node.ts";
 import { shareEtcd, shareVictim } from "./support/shared.ts";
 import { withSteps } from "./support/steps.ts";
@@ -23,8 +23,8 @@ const AWAY = { etcd_endpoints: "http://127.0.0.1:1" };
 /** A minute later no ADD can be under way any more. */
 const LATER: CallOptions = { ...ANOTHER, laterMs: 60_001 };
 
-async function held(node: FaultNode): Promise<number> {
-  return heldIn(await node.changes());
+async function allocated(node: FaultNode): Promise<number> {
+  return allocatedIn(await node.changes());
 }
 
 /**
@@ -121,7 +121,7 @@ describe("an ADD that outlives its DEL and its namespace", () => {
       });
     expect((await node.call("ADD", { netns: pod.path, host: cut })).json).toMatchObject({ code: 11 });
     await expectDel(node, ANOTHER);
-    expect(await held(node)).toBe(2);
+    expect(await allocated(node)).toBe(2);
     pod.delete();
     await expectDel(node, ANOTHER);
     expect(await node.verify()).toEqual([]);
@@ -152,9 +152,9 @@ describe("an ADD that outlives its DEL and its namespace", () => {
     const late = await node.call("ADD", { netns: pod.path, host: afterStep(isCommit, restart) });
     expect(late.json).toMatchObject({ code: 8 });
     // Adopted by the second: what the first had taken is its own.
-    expect(await held(node)).toBe(2);
+    expect(await allocated(node)).toBe(2);
     await expectDel(node, ANOTHER);
-    expect(await held(node)).toBe(2);
+    expect(await allocated(node)).toBe(2);
     expect((await node.call("ADD", { netns: next.path })).json?.ips).toEqual(ips as never);
     await expectDel(node, { netns: next.path });
     expect(await node.verify()).toEqual([]);
@@ -175,7 +175,7 @@ describe("an ADD whose answer nobody reads takes nothing from the same container
       ips = (await node.call("ADD", { netns: pod.path })).json?.ips;
     });
     expect((await node.call("ADD", { netns: pod.path, host: (real) => addAgain(unheard(real)) })).status).toBe(1);
-    expect(await held(node)).toBe(2);
+    expect(await allocated(node)).toBe(2);
     expect((await node.call("ADD", { netns: pod.path })).json?.ips).toEqual(ips as never);
     await expectDel(node, { netns: pod.path });
     expect(await node.verify()).toEqual([]);
@@ -211,7 +211,7 @@ describe("an ADD that fails leaves what a newer one in its namespace may have se
     };
     const reply = await node.call("ADD", { netns: pod.path, host: happens(addAgain) });
     expect(reply.json?.code ?? reply.status).toBe(status);
-    expect(await held(node)).toBe(2);
+    expect(await allocated(node)).toBe(2);
     pod.delete();
     await expectDel(node, LATER);
     expect(await node.verify()).toEqual([]);
@@ -238,7 +238,7 @@ describe("what a DEL could not release", () => {
     });
     await expectDel(node, { ...ANOTHER, host: addMeanwhile });
     expect(await adding).toMatchObject({ status: 0 });
-    expect(await held(node)).toBe(2);
+    expect(await allocated(node)).toBe(2);
     await expectDel(node, { netns: next.path });
     expect(await node.verify()).toEqual([]);
   });
@@ -253,7 +253,7 @@ describe("what a DEL could not release", () => {
     expect((await node.call("ADD", { netns: next.path })).status).toBe(0);
     pod.delete();
     await expectDel(node, ANOTHER);
-    expect(await held(node)).toBe(2);
+    expect(await allocated(node)).toBe(2);
     await expectDel(node, { netns: next.path });
     expect(await node.verify()).toEqual([]);
   });
@@ -266,7 +266,7 @@ describe("what a DEL could not release", () => {
       const none = netns ?? "";
       expect((await node.call("DEL", { netns: none, config: AWAY })).json?.code).toBe(11);
       await expectDel(node, ANOTHER);
-      expect(await held(node)).toBe(2);
+      expect(await allocated(node)).toBe(2);
       await expectDel(node, { netns: none });
       expect(await node.verify()).toEqual([]);
     },
@@ -283,7 +283,7 @@ describe("what a DEL could not release", () => {
       files: { ...real.files, exists: (path) => path !== "/run/netns" && real.files.exists(path) },
     });
     await expectDel(node, { ...ANOTHER, host: blind });
-    expect(await held(node)).toBe(2);
+    expect(await allocated(node)).toBe(2);
     pod.delete();
     await expectDel(node, ANOTHER);
     expect(await node.verify()).toEqual([]);

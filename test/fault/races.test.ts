@@ -7,7 +7,7 @@ import type { CniReply } from "../support/programs/cni.ts";
 import type { Json } from "../support/programs/cni-call.ts";
 import { TestNetns } from "../support/node/netns.ts";
 import { IPAM_ALONE, NETPLUG, OWN_LINK_FLOWS, WITHOUT_WAIT } from "./support/flows.ts";
-import { findIncompleteness, findUnsafety, heldIn } from "./support/judge.ts";
+import { allocatedIn, findIncompleteness, findUnsafety } from "./support/judge.ts";
 import type { FaultNode } from "./support/node.ts";
 import { shareEtcd, shareVictim } from "./support/shared.ts";
 import { closedGate } from "../support/node/closed-gate.ts";
@@ -47,7 +47,7 @@ describe.each([...OWN_LINK_FLOWS, IPAM_ALONE])("$name", (flow) => {
         expect(reply.json?.code).not.toBe(999);
       }
       expect(findUnsafety(changes)).toEqual([]);
-      expect(heldIn(changes)).toBeOneOf([0, 2]);
+      expect(allocatedIn(changes)).toBeOneOf([0, 2]);
       expect((await call(node, "DEL")).status).toBe(0);
       expect(await node.changes()).toEqual([]);
     }
@@ -70,7 +70,7 @@ test.concurrent("a DEL does not wait for all of an ADD that waits for policy; th
   const adding = call(node, "ADD", { policy_setup_timeout_seconds: 30 });
   let hasEnded = false;
   void adding.then(() => (hasEnded = true));
-  while (heldIn(await node.changes()) === 0) await Bun.sleep(20);
+  while (allocatedIn(await node.changes()) === 0) await Bun.sleep(20);
   expect((await call(node, "DEL")).status).toBe(0);
   expect(hasEnded).toBe(false);
   expect(await node.changes()).toEqual([]);

@@ -8,7 +8,7 @@ import { beforeStep } from "./support/at-step.ts";
 import { eachStep, type Played } from "./support/enumerate.ts";
 import { fastClock } from "../support/time/fast-clock.ts";
 import { type Flow, HOST_LOCAL, NETPLUG, OTHER_MAIN, OWN_LINK_FLOWS, WITHOUT_WAIT } from "./support/flows.ts";
-import { heldIn } from "./support/judge.ts";
+import { allocatedIn } from "./support/judge.ts";
 import { createPool, type FaultNode } from "./support/node.ts";
 import { shareEtcd } from "./support/shared.ts";
 import { type Step, withSteps } from "./support/steps.ts";
@@ -49,7 +49,7 @@ describe.each([
     // What was released is given again.
     expect((await node.call("ADD", { config })).json?.ips).toHaveLength(2);
     expect((await node.call("DEL", { config })).stdout).toBe("");
-    expect(heldIn(await node.changes())).toBe(0);
+    expect(allocatedIn(await node.changes())).toBe(0);
   });
 });
 
@@ -125,7 +125,7 @@ test("a GC of more than etcd takes in one transaction leaves nothing", async () 
   await using node = await startNode(OTHER_MAIN);
   const ipam = { type: "netplug-ipam", ipv4_pools: ["wide4"] };
   for (let i = 0; i < 150; i++) expect((await node.call("ADD", { containerID: `gone${i}x`, config: { ipam } })).status).toBe(0);
-  expect(heldIn(await node.changes())).toBe(150);
+  expect(allocatedIn(await node.changes())).toBe(150);
   expect((await node.call("GC")).stdout).toBe("");
-  expect(heldIn(await node.changes())).toBe(0);
+  expect(allocatedIn(await node.changes())).toBe(0);
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { type EtcdServer, startEtcdCluster } from "../support/servers/etcd.ts";
 import { initialise, patchClusterInformation, setReady } from "../support/cli/netplugctl.ts";
 import { type Flow, FLOWS, NETPLUG } from "./support/flows.ts";
-import { hasLink, heldIn } from "./support/judge.ts";
+import { allocatedIn, hasLink } from "./support/judge.ts";
 import { accessTo, FaultNode, startInitialisedEtcd } from "./support/node.ts";
 
 interface Trouble {
@@ -32,7 +32,7 @@ async function play(flow: Flow, etcd: EtcdServer, trouble: Trouble, code: number
   const changes = await node.changes();
   expect(hasLink(changes)).toBe(false);
   // A delegate's are released already.
-  expect(heldIn(changes)).toBe(flow.hasOwnIpam ? 2 : 0);
+  expect(allocatedIn(changes)).toBe(flow.hasOwnIpam ? 2 : 0);
   expect((await node.call("DEL")).stdout).toBe("");
   expect((await node.call("DEL", other)).stdout).toBe("");
   expect(await node.verify()).toEqual([]);

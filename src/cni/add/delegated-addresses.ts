@@ -43,7 +43,7 @@ export async function askDelegate(call: Call, named: Delegate, facts: Facts, opt
   const recorded = ownAddresses(call, facts);
   if (recorded !== undefined && isRepeated) return { addresses: recorded, dns: notedDns(call) };
   return await call.ledger.time("delegate", async () => {
-    if (recorded !== undefined && (await isHeld(call, delegate, recorded))) return { addresses: recorded, dns: notedDns(call) };
+    if (recorded !== undefined && (await isConfirmed(call, delegate, recorded))) return { addresses: recorded, dns: notedDns(call) };
     hold.requireHeld();
     if (recorded !== undefined || isRepeated) await delegateDel(delegate);
     const result = await delegateAdd(delegate);
@@ -60,8 +60,8 @@ async function undoDelegateAdd(call: Call, delegate: Delegate): Promise<void> {
   forgetDns(call);
 }
 
-/** Whether the delegate says that it still holds addresses for the attachment. */
-async function isHeld({ config, log }: Call, delegate: Delegate, addresses: readonly Address[]): Promise<boolean> {
+/** Whether the delegate says that the attachment still has the addresses. */
+async function isConfirmed({ config, log }: Call, delegate: Delegate, addresses: readonly Address[]): Promise<boolean> {
   const ips = addresses.map((address) => toResultIp({ address, length: WIDTH[address.family] }, undefined));
   const prevResult = toResultDocument({ ...EMPTY_RESULT, ips }, config.cniVersion);
   try {

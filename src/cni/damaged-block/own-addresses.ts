@@ -13,7 +13,7 @@ import { attachmentIdOf, type Call, hasOwnIpam } from "../call.ts";
 export class OwnAddresses {
   readonly #call: Call;
   /** Those in blocks that can be read. */
-  readonly #held = new Set<string>();
+  readonly #allocated = new Set<string>();
   /** Those of the attachment's record; undefined: nobody has found one. */
   #recorded: readonly string[] | undefined;
   /** Whether the record is another container's by now. */
@@ -38,7 +38,7 @@ export class OwnAddresses {
 
   /** Whether every address of the record, if there are any, is in a block that can be read. */
   areRecordedElsewhere(): boolean {
-    return !hasOwnIpam(this.#call) || (this.#recorded ?? []).every((address) => this.#held.has(address));
+    return !hasOwnIpam(this.#call) || (this.#recorded ?? []).every((address) => this.#allocated.has(address));
   }
 
   /**
@@ -61,13 +61,13 @@ export class OwnAddresses {
   /** Whether the readable blocks hold as many addresses as an ADD gets. */
   #areAllCounted(): boolean {
     const { addresses } = toAllocationSubject(this.#call);
-    return this.#held.size >= Math.max(1, addresses.length > 0 ? addresses.length : this.#call.config.ipam.families.length);
+    return this.#allocated.size >= Math.max(1, addresses.length > 0 ? addresses.length : this.#call.config.ipam.families.length);
   }
 
   #addBlock({ cidr, allocations }: Block): void {
     const id = attachmentIdOf(this.#call);
     for (const { owner, ordinal } of allocations)
-      if (owner.node === this.#call.node && isSameAttachment(owner, id)) this.#held.add(toAddressText(addressAt(cidr, ordinal)));
+      if (owner.node === this.#call.node && isSameAttachment(owner, id)) this.#allocated.add(toAddressText(addressAt(cidr, ordinal)));
   }
 
   #addRecord(record: WorkloadEndpoint): void {

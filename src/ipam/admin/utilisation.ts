@@ -31,7 +31,7 @@ export interface BlockUtilisation {
   readonly node: string;
   readonly total: number;
   readonly inUse: number;
-  /** How many of those in use are held by other nodes. */
+  /** How many of those in use other nodes have. */
   readonly borrowed: number;
 }
 

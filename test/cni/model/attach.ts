@@ -147,8 +147,8 @@ export async function end(state: State, world: World, sandbox: Sandbox): Promise
 function describe(blocks: readonly BlockView[]): string {
   return blocks
     .map(
-      ({ cidr, node, held }) =>
-        `${cidr} of ${node} [${[...held].map(([address, { containerID, ifName }]) => `${address} ${containerID.slice(0, 8)} ${ifName}`).join(", ")}]`,
+      ({ cidr, node, allocated }) =>
+        `${cidr} of ${node} [${[...allocated].map(([address, { containerID, ifName }]) => `${address} ${containerID.slice(0, 8)} ${ifName}`).join(", ")}]`,
     )
     .join("; ");
 }

@@ -6,7 +6,7 @@ import { adopt, check, doubt, expectRefusal } from "./attach.ts";
 import { canonical, type Family, familyOf, isWithin } from "./arithmetic.ts";
 import { setReady } from "./cluster-commands.ts";
 import { type Command, command } from "./command.ts";
-import { allowedPools, explicitOf, type Forecast, forecast, heldBy } from "./forecast.ts";
+import { allocatedTo, allowedPools, explicitOf, type Forecast, forecast } from "./forecast.ts";
 import { nameOf } from "./invariants.ts";
 import type { BlockView } from "./oracle.ts";
 import { deletePool } from "./pool-commands.ts";
@@ -120,9 +120,9 @@ function findFault({ state, blocks, poolsBefore }: Scene, one: Asked, given: rea
   const wanted = (one.sandbox.pod?.annotations.ipAddrsNoIpam ?? explicitOf(one))?.map(canonical);
   if (wanted !== undefined) return JSON.stringify(wanted) === JSON.stringify(given) ? undefined : `want ${wanted.join(", ")}`;
   if (given.length !== one.demand.families.length) return `want ${one.demand.families.length} addresses`;
-  const held = heldBy(one, blocks);
+  const allocated = allocatedTo(one, blocks);
   for (const address of given) {
-    if (held.includes(address)) continue;
+    if (allocated.includes(address)) continue;
     const pools = allowedPools({ pools: poolsBefore }, one, familyOf(address));
     if ("code" in pools || !pools.specs.some(({ cidr }) => isWithin(address, cidr))) return `${address} is of no pool that it may use`;
     if (state.isReserved(address)) return `${address} is reserved`;

@@ -74,11 +74,11 @@ const show: Command = command("ipam show", async (state, world) => {
     readonly pools: readonly ShownPool[];
     readonly blocks: readonly { readonly cidr: string }[];
   };
-  const held = blocks.flatMap(({ held: addresses }) => [...addresses.keys()]);
+  const allocated = blocks.flatMap(({ allocated: addresses }) => [...addresses.keys()]);
   const wanted = [...state.pools].map(([name, { cidr }]) => {
     const all = addressesIn(cidr);
-    const inUse = all.filter((address) => held.includes(address)).length;
-    const reserved = all.filter((address) => state.isReserved(address) && !held.includes(address)).length;
+    const inUse = all.filter((address) => allocated.includes(address)).length;
+    const reserved = all.filter((address) => state.isReserved(address) && !allocated.includes(address)).length;
     return { name, cidr, total: all.length, inUse, reserved, free: all.length - inUse - reserved };
   });
   const byName = (a: { readonly name: string }, b: { readonly name: string }): number => (a.name < b.name ? -1 : 1);
@@ -95,7 +95,9 @@ function problemsOf(state: State, world: World, blocks: readonly BlockView[]): r
   );
   return [
     ...blocks.filter(({ cidr }) => !cidrs.some((pool) => haveCommon(pool, cidr))).map(({ cidr }) => `orphaned-block ${cidr}`),
-    ...blocks.flatMap(({ held }) => [...held.keys()].filter((address) => !isInPool(address)).map((address) => `outside-pool ${address}`)),
+    ...blocks.flatMap(({ allocated }) =>
+      [...allocated.keys()].filter((address) => !isInPool(address)).map((address) => `outside-pool ${address}`),
+    ),
     ...lost.flatMap(({ addresses }) => addresses.map((address) => `leaked-address ${address}`)),
   ];
 }
@@ -163,7 +165,7 @@ function showAddress(at: number): Command {
       at,
     );
     if (address === undefined) return;
-    const owner = (await world.blocks()).map(({ held }) => held.get(address)).find((one) => one !== undefined);
+    const owner = (await world.blocks()).map(({ allocated }) => allocated.get(address)).find((one) => one !== undefined);
     const shown = JSON.parse(await world.mustCtl(["ipam", "show", `--ip=${address}`, "-o", "json"])) as object;
     const { containerID, ifName, network, node } = owner ?? {};
     expect(shown).toMatchObject(

@@ -24,9 +24,9 @@ export function forecast(state: State, asked: Asked, blocks: readonly BlockView[
   }
   const past = sandbox.pod?.annotations.ipAddrsNoIpam;
   if (past !== undefined) return { judge: (given) => differenceOf(given, past) };
-  const held = heldBy(asked, blocks);
+  const allocated = allocatedTo(asked, blocks);
   const explicit = explicitOf(asked);
-  return explicit === undefined ? forecastAutomatic(state, asked, blocks, held) : forecastExplicit(state, asked, blocks, explicit);
+  return explicit === undefined ? forecastAutomatic(state, asked, blocks, allocated) : forecastExplicit(state, asked, blocks, explicit);
 }
 
 /** The addresses that are asked for by name: annotations rank first. */
@@ -41,31 +41,31 @@ export function allowedPools(state: Pick<State, "pools">, asked: Asked, family: 
 }
 
 /** What blocks say that an attachment has. */
-export function heldBy(asked: Pick<Asked, "sandbox" | "ifName">, blocks: readonly BlockView[]): readonly string[] {
-  return blocks.flatMap(({ held }) => [...held].flatMap(([address, owner]) => (isOwner(asked, owner) ? [address] : [])));
+export function allocatedTo(asked: Pick<Asked, "sandbox" | "ifName">, blocks: readonly BlockView[]): readonly string[] {
+  return blocks.flatMap(({ allocated }) => [...allocated].flatMap(([address, owner]) => (isOwner(asked, owner) ? [address] : [])));
 }
 
 function forecastExplicit(state: State, { sandbox, ifName }: Asked, blocks: readonly BlockView[], wanted: readonly string[]): Forecast {
   for (const text of wanted) {
     const address = canonical(text);
     const block = blocks.find(({ cidr }) => isWithin(address, cidr));
-    const owner = block?.held.get(address);
+    const owner = block?.allocated.get(address);
     if (owner !== undefined && isOwner({ sandbox, ifName }, owner)) continue;
     const [name, pool] = state.poolOf(address) ?? [];
     if (pool === undefined) return { code: 103, names: [address] };
     if (pool.disabled === true) return { code: 103, names: [address, name ?? "", "disabled"] };
     if (owner !== undefined) return { code: 102, names: [address, owner.containerID, owner.node] };
-    if (block === undefined || block.node === sandbox.node || block.held.size === 0) continue;
+    if (block === undefined || block.node === sandbox.node || block.allocated.size === 0) continue;
     if (state.settings.strictAffinity) return { code: 103, names: [address, block.cidr, "strictAffinity"] };
   }
   return { judge: (given) => differenceOf(given, wanted) };
 }
 
-function forecastAutomatic(state: State, asked: Asked, blocks: readonly BlockView[], held: readonly string[]): Forecast {
+function forecastAutomatic(state: State, asked: Asked, blocks: readonly BlockView[], allocated: readonly string[]): Forecast {
   const { sandbox, demand } = asked;
   const judges: ((given: string) => string | undefined)[] = [];
   for (const family of demand.families) {
-    const kept = held.filter((address) => familyOf(address) === family);
+    const kept = allocated.filter((address) => familyOf(address) === family);
     if (kept.length > 0) {
       judges.push((given) => (kept.includes(given) ? undefined : `got ${given}, though the attachment has ${kept.join(", ")}`));
       continue;

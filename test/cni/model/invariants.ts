@@ -1,7 +1,7 @@
 /** What holds after every command: blocks, kernel and model say the same. */
 
 import { hostInterfaceName } from "../../support/programs/cni.ts";
-import { heldBy } from "./forecast.ts";
+import { allocatedTo } from "./forecast.ts";
 import { type BlockView, type KernelView, readKernel, type RecordView } from "./oracle.ts";
 import { type Attachment, isOwner, type Sandbox, State } from "./state.ts";
 import type { World } from "./world.ts";
@@ -28,18 +28,21 @@ export async function verify(state: State, world: World): Promise<void> {
 function findBlockFaults(state: State, blocks: readonly BlockView[]): readonly string[] {
   const faults: string[] = [];
   const attachments = [...state.attachments.values()];
-  for (const { cidr, held } of blocks) {
-    for (const [address, owner] of held) {
+  for (const { cidr, allocated } of blocks) {
+    for (const [address, owner] of allocated) {
       if (!attachments.some((one) => isOwner(one, owner)))
-        faults.push(`leak: ${address} of block ${cidr} is held by ${owner.containerID} ${owner.ifName} on ${owner.node}, which has ended`);
+        faults.push(
+          `leak: ${address} of block ${cidr} is allocated to ${owner.containerID} ${owner.ifName} on ${owner.node}, which has ended`,
+        );
     }
   }
-  faults.push(...findShared(blocks.map(({ cidr, held }) => [cidr, [...held.keys()]])));
+  faults.push(...findShared(blocks.map(({ cidr, allocated }) => [cidr, [...allocated.keys()]])));
   for (const attachment of attachments) {
     if (attachment.isUncertain) continue;
-    const held = heldBy(attachment, blocks);
+    const allocated = allocatedTo(attachment, blocks);
     const wanted = attachment.isWithoutIpam ? [] : attachment.addresses;
-    if (!isSame(held, wanted)) faults.push(`${nameOf(attachment)}: blocks hold [${held.join(", ")}] for it, want [${wanted.join(", ")}]`);
+    if (!isSame(allocated, wanted))
+      faults.push(`${nameOf(attachment)}: blocks hold [${allocated.join(", ")}] for it, want [${wanted.join(", ")}]`);
   }
   return faults;
 }
@@ -71,8 +74,8 @@ function findPodFaults(state: State, sandbox: Sandbox, view: KernelView | undefi
   for (const attachment of attachments) {
     const link = view.links.find(({ name }) => name === attachment.ifName);
     if (attachment.isUncertain) {
-      const held = heldBy(attachment, blocks);
-      const loose = (link?.addresses ?? []).filter((address) => !held.includes(address));
+      const allocated = allocatedTo(attachment, blocks);
+      const loose = (link?.addresses ?? []).filter((address) => !allocated.includes(address));
       if (loose.length > 0 && !attachment.isWithoutIpam)
         faults.push(`${nameOf(attachment)}: ${loose.join(", ")} on its interface, but not in a block`);
       continue;

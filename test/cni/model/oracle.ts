@@ -19,7 +19,7 @@ export interface BlockView {
   readonly cidr: string;
   readonly node: string;
   /** By address. */
-  readonly held: ReadonlyMap<string, Owner>;
+  readonly allocated: ReadonlyMap<string, Owner>;
 }
 
 /** What a workload endpoint says. */
@@ -95,14 +95,14 @@ function toBlockView(text: string): BlockView {
   const taken = addressesIn(cidr).filter((_, ordinal) => !isFree.has(ordinal));
   if (taken.length !== allocations.length)
     throw new Error(`block ${cidr}: ${allocations.length} owners for ${taken.length} addresses: ${text}`);
-  const held = taken.map((address, i): [string, Owner] => {
+  const allocated = taken.map((address, i): [string, Owner] => {
     const row = allocations[i] ?? "";
     const [id = "", group = ""] = typeof row === "string" ? row.split(" ") : [row[2], row[0].toString(36)];
     const [network = "", ifName = "", onNode = ""] = groups[Number.parseInt(group, 36)] ?? [];
     const containerID = typeof row === "string" ? Buffer.from(id.slice(0, 43), "base64url").toString("hex") : id;
     return [canonical(address), { network, containerID, ifName, node: onNode }];
   });
-  return { cidr, node, held: new Map(held) };
+  return { cidr, node, allocated: new Map(allocated) };
 }
 
 /** The interfaces of a network namespace but `lo`, and what leads to them. */

@@ -14,7 +14,8 @@ export async function createPool(state: State, world: World, name: string, spec:
   const ofAnotherSize = async (): Promise<readonly BlockView[]> =>
     (await world.blocks()).filter(({ cidr }) => haveCommon(cidr, spec.cidr) && !cidr.endsWith(`/${spec.blockSize}`));
   const isRefused =
-    [...state.pools.values()].some(({ cidr }) => haveCommon(cidr, spec.cidr)) || (await ofAnotherSize()).some(({ held }) => held.size > 0);
+    [...state.pools.values()].some(({ cidr }) => haveCommon(cidr, spec.cidr)) ||
+    (await ofAnotherSize()).some(({ allocated }) => allocated.size > 0);
   const { status, stderr } = await world.apply("IPPool", name, spec);
   state.log.push(`pool ${name} ${JSON.stringify(spec)}: ${status} ${stderr.trim()}`);
   expect([status, stderr]).toEqual(isRefused ? [1, expect.stringContaining(name)] : [0, stderr]);

@@ -161,15 +161,15 @@ export function supplyOf(state: State, node: NodeName, pools: readonly PoolSpec[
   const isOfFamily = ({ cidr }: BlockView): boolean => cidr.includes(":") === (family === 6);
   const owned = blocks.filter((block) => block.node === node && isOfFamily(block)).length;
   const mayClaim = autoAllocateBlocks && owned < (maxBlocksPerHost || 20);
-  const free = (cidr: string, held?: BlockView["held"]): readonly string[] =>
-    addressesIn(cidr).filter((address) => held?.has(address) !== true && !state.isReserved(address));
+  const free = (cidr: string, allocated?: BlockView["allocated"]): readonly string[] =>
+    addressesIn(cidr).filter((address) => allocated?.has(address) !== true && !state.isReserved(address));
   const supply = { own: [] as string[], unclaimed: [] as string[], emptied: [] as string[], borrowed: [] as string[] };
   for (const pool of pools) {
     const claimed = blocks.filter(({ cidr }) => haveCommon(cidr, pool.cidr));
-    for (const { cidr, node: holder, held } of claimed) {
-      const left = free(cidr, held);
+    for (const { cidr, node: holder, allocated } of claimed) {
+      const left = free(cidr, allocated);
       if (holder === node) supply.own.push(...left);
-      else if (held.size === 0 && mayClaim) supply.emptied.push(...left);
+      else if (allocated.size === 0 && mayClaim) supply.emptied.push(...left);
       else if (!strictAffinity) supply.borrowed.push(...left);
     }
     // of the first pool that has one

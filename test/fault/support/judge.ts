@@ -9,7 +9,7 @@ const ON_LINK = isLeft(/^pod: address |^host: route /);
 const LINK = isLeft(/^(host|pod): interface /);
 
 /** Addresses that somebody is said to use. */
-export function heldIn(changes: readonly string[]): number {
+export function allocatedIn(changes: readonly string[]): number {
   return changes.filter(IN_USE).length;
 }
 
@@ -24,7 +24,7 @@ export function findIncompleteness({ plugin }: Flow, reply: CniReply, changes: r
   const expectCount = (what: string, count: number, wanted: number): void => {
     if (count !== wanted) faults.push(`${count} ${what}, want ${wanted}`);
   };
-  expectCount("addresses are held", heldIn(changes), addresses.length);
+  expectCount("addresses are allocated", allocatedIn(changes), addresses.length);
   const hasOwnLink = plugin === "netplug";
   expectCount("workload endpoints", changes.filter(isLeft(/workloadendpoints/)).length, hasOwnLink ? 1 : 0);
   expectCount("interfaces on the host", changes.filter(isLeft(/^host: interface npg\w+ of netplug:/)).length, hasOwnLink ? 1 : 0);
@@ -40,10 +40,10 @@ export function findIncompleteness({ plugin }: Flow, reply: CniReply, changes: r
   return [...faults, ...lost].map((fault) => (fault.startsWith("lost") ? fault : `the ADD succeeded, but ${fault}: ${changes.join("; ")}`));
 }
 
-/** An address that somebody uses must be held, or somebody else gets it. */
+/** An address that somebody uses must be allocated, or somebody else gets it. */
 export function findUnsafety(changes: readonly string[]): readonly string[] {
   const used = new Set(changes.filter(ON_LINK).map((change) => /(?:address|route) ([0-9a-f.:]+)/.exec(change)?.[1]));
-  if (used.size <= heldIn(changes)) return [];
+  if (used.size <= allocatedIn(changes)) return [];
   return [`addresses are in use by an interface and free at the same time: ${changes.join("; ")}`];
 }
 

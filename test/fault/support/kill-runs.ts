@@ -3,7 +3,7 @@
 import type { CniReply } from "../../support/programs/cni.ts";
 import { eachStep, type Report } from "./enumerate.ts";
 import type { Moment } from "./faults.ts";
-import { findIncompleteness, heldIn } from "./judge.ts";
+import { allocatedIn, findIncompleteness } from "./judge.ts";
 import type { FaultNode } from "./node.ts";
 
 /** What the runtime calls next. */
@@ -51,7 +51,7 @@ async function recover(node: FaultNode, recovery: Recovery): Promise<readonly st
     const changes = await node.changes();
     if (reply.status !== 0) faults.push(`the next ADD failed: ${reply.stdout}`);
     else faults.push(...findIncompleteness(node.flow, reply, changes));
-    if (heldIn(changes) > 2) faults.push(`addresses were given twice: ${changes.join("; ")}`);
+    if (allocatedIn(changes) > 2) faults.push(`addresses were given twice: ${changes.join("; ")}`);
   }
   faults.push(...(await expectSuccess("the next DEL", node.callMain("DEL"))));
   const changes = await node.changes();

@@ -48,7 +48,7 @@ interface Usable {
 /** The system and its model, side by side. */
 class History {
   /** Address to `<container> on <node>`. */
-  readonly #held = new Map<string, string>();
+  readonly #allocated = new Map<string, string>();
   /** Address to the number of the step that released it. */
   readonly #released = new Map<string, number>();
   readonly #releasedAt = new Map<string, number>();
@@ -123,9 +123,9 @@ class History {
 
   async #add({ container: name, node: on, families, fault }: Action & { readonly do: "add" }): Promise<void> {
     const owner = `${name} on ${on}`;
-    const held = [...this.#held].filter(([, holder]) => holder === owner).map(([address]) => address);
+    const allocated = [...this.#allocated].filter(([, holder]) => holder === owner).map(([address]) => address);
     const wanted = await Promise.all(
-      families.map(async (family) => ({ before: held.filter((one) => isOf(one, family)), usable: await this.#usableFor(on, family) })),
+      families.map(async (family) => ({ before: allocated.filter((one) => isOf(one, family)), usable: await this.#usableFor(on, family) })),
     );
     this.#faults.next = fault;
     try {
@@ -147,18 +147,18 @@ class History {
     }
     expect(all).toContain(address);
     if (own.length > 0) expect(address).toBe(own[0] ?? "");
-    this.#held.set(address, owner);
+    this.#allocated.set(address, owner);
     this.#released.delete(address);
   }
 
   async #addExplicit(name: string, on: string, address: string): Promise<void> {
     const owner = `${name} on ${on}`;
-    const holder = this.#held.get(address);
+    const holder = this.#allocated.get(address);
     try {
       const given = await allocate(this.#world.ports, requestFor(name, on, { addresses: [parseAddress(address)] }));
       expect(textsOf(given)).toEqual([address]);
       expect(holder ?? owner).toBe(owner);
-      this.#held.set(address, owner);
+      this.#allocated.set(address, owner);
       this.#released.delete(address);
     } catch (thrown) {
       if (!(thrown instanceof NetplugError)) throw thrown;
@@ -191,7 +191,7 @@ class History {
     const blocks = stored.map(({ value }) => value).filter(({ cidr }) => cidr.family === family);
     const now = Math.floor(this.#world.clock.now() / 1000);
     const isFree = (address: string): boolean =>
-      !this.#held.has(address) && !this.#reserved.includes(address) && !this.#isCoolingDown(address, now);
+      !this.#allocated.has(address) && !this.#reserved.includes(address) && !this.#isCoolingDown(address, now);
     const own: string[] = [];
     const others: string[] = [];
     const mayClaim = this.#mayClaim && blocks.filter(({ node }) => node === on).length < (this.#maxBlocks || 20);
@@ -248,9 +248,9 @@ class History {
   }
 
   #forget(isTarget: (owner: string) => boolean): void {
-    for (const [address, owner] of this.#held) {
+    for (const [address, owner] of this.#allocated) {
       if (!isTarget(owner)) continue;
-      this.#held.delete(address);
+      this.#allocated.delete(address);
       this.#released.set(address, this.#step);
       this.#releasedAt.set(address, Math.floor(this.#world.clock.now() / 1000));
     }
@@ -259,8 +259,8 @@ class History {
   /** After the caller died: the model learns whether its commit was applied. */
   async #adopt(owner: string): Promise<void> {
     for (const [address, holder] of await this.#stored()) {
-      if (holder !== owner || this.#held.has(address)) continue;
-      this.#held.set(address, owner);
+      if (holder !== owner || this.#allocated.has(address)) continue;
+      this.#allocated.set(address, owner);
       this.#released.delete(address);
     }
   }
@@ -279,7 +279,7 @@ class History {
   }
 
   async #compare(): Promise<void> {
-    expect(Object.fromEntries(await this.#stored())).toEqual(Object.fromEntries(this.#held));
+    expect(Object.fromEntries(await this.#stored())).toEqual(Object.fromEntries(this.#allocated));
     expect((await checkConsistency(this.#world.datastore, this.#world.clock)).problems).toEqual([]);
   }
 }

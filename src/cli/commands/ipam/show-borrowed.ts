@@ -1,4 +1,4 @@
-/** `ipam show --show-borrowed`: addresses that nodes hold in blocks of others. */
+/** `ipam show --show-borrowed`: addresses that nodes have in blocks of others. */
 
 import type { Datastore } from "../../../datastore/datastore.ts";
 import { readBorrowedAddresses } from "../../../ipam/admin/utilisation.ts";

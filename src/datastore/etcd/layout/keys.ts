@@ -7,7 +7,7 @@
  * /netplug/ipam/claims/<4|6>/<cidr>              {"node"}            the block is claimed: exists with the block
  * /netplug/ipam/spare/<4|6>/<cidr>               {"node","next"}     the block has an unallocated address; which are next
  * /netplug/ipam/empty/<4|6>/<cidr>               {"node","since"}    the block has no allocation
- * /netplug/ipam/borrowed/<borrower>/<cidr>       {"node"}            a node holds addresses in a block of another
+ * /netplug/ipam/borrowed/<borrower>/<cidr>       {"node"}            a node has addresses in a block of another
  * ```
  *
  * A `<cidr>` is written at full width (`010.065.000.064-26`, `fd00:0065:…:0000-122`), so that keys sort by address and
@@ -95,7 +95,7 @@ export function indexRange(index: AddressIndex, within: Prefix, from?: bigint): 
   return { key: tree + key, end: `${tree}${toAddressForm(family, lastAddressOf(within).value)}.` };
 }
 
-/** Says that `borrower` holds addresses in a block of another node. */
+/** Says that `borrower` has addresses in a block of another node. */
 export function borrowedKey(borrower: string, cidr: Prefix): string {
   return `/netplug/ipam/borrowed/${toSegment(borrower)}/${toCidrForm(cidr)}`;
 }

@@ -13,8 +13,8 @@ const FULL = makeBlock("10.65.0.64/30", "n1", { 0: "n1", 1: "n2", 2: "n2", 3: "n
 
 /** With this many addresses that were never given, at the end. */
 function withSpare(count: number): Block {
-  const held = Object.fromEntries(Array.from({ length: 64 - count }, (_, ordinal) => [ordinal, "n1"]));
-  return makeBlock("10.65.0.0/26", "n1", held);
+  const allocated = Object.fromEntries(Array.from({ length: 64 - count }, (_, ordinal) => [ordinal, "n1"]));
+  return makeBlock("10.65.0.0/26", "n1", allocated);
 }
 
 describe("the object of a block", () => {
