@@ -5,6 +5,7 @@ import type { Address, Family } from "../../lib/ip/address.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { LogLevel } from "../../lib/log/log.ts";
+import type { RotationLimits } from "../../lib/log/log-file.ts";
 import type { MacAddress } from "../../lib/mac-address.ts";
 import type { CniResult } from "../protocol/result.ts";
 import type { CniVersion } from "../protocol/versions.ts";
@@ -76,11 +77,8 @@ export interface IpamConfig {
 }
 
 /** What the keys `log_…` say: stderr always has the log, the file only where there is a path. */
-export interface LogConfig {
+export interface LogConfig extends RotationLimits {
   readonly level: LogLevel;
   /** undefined: no file. */
   readonly filePath: string | undefined;
-  readonly maxSizeBytes: number;
-  readonly maxAgeMs: number;
-  readonly maxCount: number;
 }

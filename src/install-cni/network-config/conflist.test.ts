@@ -57,6 +57,26 @@ describe("the conflist", () => {
     expect(parse(conflistOf(env, assets, "/k")).warnings).toEqual([]);
   });
 
+  test("has the log's limits that the plugin takes by itself, where nobody sets them", () => {
+    const conflist = conflistOf({});
+    const log = Object.entries(conflist.plugins[0] ?? {}).filter(([key]) => key.startsWith("log_file_max_"));
+    expect(log).toHaveLength(3);
+    const bare = { ...conflist, plugins: [{ log_file_path: "/var/log/netplug/cni/cni.log" }] };
+    expect(parse(conflist).config.log).toEqual(parse(bare).config.log);
+  });
+
+  test.each([
+    ["LOG_FILE_MAX_SIZE", "log_file_max_size", 1_000_000],
+    ["LOG_FILE_MAX_AGE", "log_file_max_age", 36_500],
+    ["LOG_FILE_MAX_COUNT", "log_file_max_count", 100_000],
+  ])("takes for %s as much as the plugin does for %s: %d", (variable, key, most) => {
+    expect(parse(conflistOf({ [variable]: String(most) })).warnings).toEqual([]);
+    expect(() => conflistOf({ [variable]: String(most + 1) })).toThrow(variable);
+    const conflist = conflistOf({});
+    const more = { ...conflist, plugins: [{ ...conflist.plugins[0], [key]: most + 1 }] };
+    expect(() => parse(more)).toThrow(`read "${key}"`);
+  });
+
   test.each<[env: Readonly<Record<string, string>>, assets: TlsAssets, keys: Readonly<Record<string, string>>]>([
     [{}, {}, {}],
     [{ ETCD_ENDPOINTS: "https://a:1,https://b:1" }, {}, { etcd_endpoints: "https://a:1,https://b:1" }],
