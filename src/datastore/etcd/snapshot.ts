@@ -1,22 +1,17 @@
 /** Reads of any size from one revision. */
 
 import type { CallOptions, EtcdClient } from "./client/client.ts";
+import type { ReadPage } from "./further-pages.ts";
 import { blockRange } from "./layout/keys.ts";
 import { MAX_TXN_OPS } from "./plans/writes.ts";
 import { classify, EtcdFailure } from "./protocol/failure.ts";
-import type { KeyValue, RangeReply, RangeRequest, ReadReply } from "./protocol/rpc.ts";
+import type { RangeReply, RangeRequest, ReadReply } from "./protocol/rpc.ts";
 
 /** Keys per page, at most. */
 const PAGE_SIZE = 1_000;
 
 /** Keys on the first page of all blocks: even full blocks of the largest size, 400 kB each, are read well within the time of a request. */
 const FIRST_BLOCKS = 32;
-
-/** What a further page is meant to hold, in characters of its values, judged by the one before. */
-const PAGE_CHARS = 4_000_000;
-
-/** A page may hold larger values than the one before it: its keys grow by this factor at most. */
-const GROWTH = 2;
 
 const ALL_BLOCKS = blockRange();
 
@@ -51,36 +46,14 @@ export async function completePages(
 ): Promise<readonly RangeReply[]> {
   const isIncomplete = (reply: RangeReply, index: number): boolean => reply.more && ranges[index]?.limit === undefined;
   if (!firstPages.some(isIncomplete)) return firstPages;
+  const { completeRange } = await import("./further-pages.ts");
+  const readPage: ReadPage = async (range) => (await client.read({ ranges: [range], revision }, options)).ranges[0];
   return await Promise.all(
     firstPages.map(async (reply, index) => {
       const range = ranges[index];
-      return range !== undefined && isIncomplete(reply, index) ? await completeRange(client, range, reply, revision, options) : reply;
+      return range !== undefined && isIncomplete(reply, index) ? await completeRange(range, reply, PAGE_SIZE, readPage) : reply;
     }),
   );
-}
-
-async function completeRange(
-  client: EtcdClient,
-  range: RangeRequest,
-  firstPage: RangeReply,
-  revision: string,
-  options: CallOptions,
-): Promise<RangeReply> {
-  const kvs = [...firstPage.kvs];
-  for (let page: RangeReply | undefined = firstPage; page?.more === true;) {
-    const last = kvs.at(-1);
-    const next: RangeRequest = { ...range, key: last === undefined ? range.key : `${last.key}\0`, limit: sizeAfter(page.kvs) };
-    page = (await client.read({ ranges: [next], revision }, options)).ranges[0];
-    kvs.push(...(page?.kvs ?? []));
-  }
-  return { kvs, count: firstPage.count, more: false };
-}
-
-/** How many keys the page after this one is asked for. */
-function sizeAfter(kvs: readonly KeyValue[]): number {
-  let chars = 1;
-  for (const { value } of kvs) chars += value.length;
-  return Math.max(1, Math.min(PAGE_SIZE, GROWTH * kvs.length, Math.floor((PAGE_CHARS * kvs.length) / chars)));
 }
 
 async function readOnce(client: EtcdClient, ranges: readonly RangeRequest[], options: CallOptions): Promise<ReadReply> {
