@@ -16,7 +16,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses } from "../lib/ip/address.ts";
 import type { MacAddress } from "../lib/mac-address.ts";
 import type { Netns } from "../linux/netns.ts";
-import { attachmentIdOf, type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
+import { attachmentIdOf, type Call, hasOwnIpam, isMain, type LocalCall, workloadOf } from "./call.ts";
 import { resolveMtu } from "./config/node-facts.ts";
 import { openPodNetns } from "./link/pod-netns.ts";
 import type { PodFacts } from "./pod/facts.ts";
@@ -132,7 +132,7 @@ export function toDelRequest(call: Call): DelRequest {
       mayBeOf(record, id.network) &&
       // A copy of the pod has its annotations, too.
       (uid === undefined || uid === runtimeUidOf(record.metadata)),
-    records: call.plugin === "netplug-ipam" ? [] : [recordQueryOfCall(call)],
+    records: isMain(call.plugin) ? [recordQueryOfCall(call)] : [],
   };
 }
 
@@ -141,7 +141,7 @@ function ownerOf(call: Call, facts: PodFacts | undefined): AllocationOwner {
   const identity = { ...attachmentIdOf(call), node };
   const podUID = facts?.uid ?? args.pod?.uid;
   const pod = args.pod === undefined ? {} : { pod: args.pod.name, ...(podUID !== undefined && { podUID }) };
-  if (call.plugin === "netplug-ipam") return { ...identity, ...pod, ...(args.pod !== undefined && { namespace: args.pod.namespace }) };
+  if (!isMain(call.plugin)) return { ...identity, ...pod, ...(args.pod !== undefined && { namespace: args.pod.namespace }) };
   const workload = workloadOf(call);
   return { ...identity, ...pod, namespace: toNamespace(workload, config.args.labels), endpoint: toEndpointName(node, workload) };
 }

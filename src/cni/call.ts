@@ -70,7 +70,12 @@ export function attachmentIdOf({ config, environment }: LocalCall): AttachmentId
   return { network: config.name, containerID: environment.containerID, ifName: environment.ifName };
 }
 
+/** Whether a plugin, of a call or of a hold, is the main plugin: it makes the interface, and records it. `netplug-ipam` gives addresses alone. */
+export function isMain(plugin: string | undefined): boolean {
+  return plugin === "netplug";
+}
+
 /** Whether addresses come from our own address management, in this process. */
 export function hasOwnIpam({ plugin, config }: LocalCall): boolean {
-  return plugin === "netplug-ipam" || config.ipam.type === "netplug-ipam";
+  return !isMain(plugin) || config.ipam.type === "netplug-ipam";
 }

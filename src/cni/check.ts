@@ -16,7 +16,7 @@ import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText 
 import { type MacAddress, tryParseMac } from "../lib/mac-address.ts";
 import { quoteValue } from "../lib/quote.ts";
 import { linkNamesOf, openNetnsOfCall, recordQueryOfCall, requestedMac } from "./call-requests.ts";
-import { attachmentIdOf, type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
+import { attachmentIdOf, type Call, hasOwnIpam, isMain, type LocalCall, workloadOf } from "./call.ts";
 import { delegateCheck } from "./delegate/mod.ts";
 import { delegateOf } from "./delegate/address-source.ts";
 import { checkLink } from "./link/check.ts";
@@ -32,7 +32,7 @@ export async function check(call: Call): Promise<void> {
   const addresses = ownAddresses(addressesOf(previous), stored);
   const hasAllocations = hasOwnIpam(call) && !(await isGivenWithoutIpam(call, addresses, stored));
   const faults = [
-    ...(call.plugin === "netplug" ? checkAttachment(call, previous, stored, addresses) : []),
+    ...(isMain(call.plugin) ? checkAttachment(call, previous, stored, addresses) : []),
     ...(hasAllocations ? checkAllocations(stored.allocated, addresses) : []),
   ];
   if (faults.length > 0) {
@@ -60,16 +60,16 @@ async function readStored(call: Call): Promise<StoredAttachment> {
   const { node } = call;
   const id = attachmentIdOf(call);
   const record = recordQueryOfCall(call);
-  const isMain = call.plugin === "netplug";
+  const isRecorded = isMain(call.plugin);
   // Nothing is written, so this waits for nobody.
   const { takeTurn: _turn, ...ports } = transactPortsOf(call);
-  return await transact(ports, [...releaseQueries(node), isMain ? record : IP_POOLS], (facts) => ({
+  return await transact(ports, [...releaseQueries(node), isRecorded ? record : IP_POOLS], (facts) => ({
     writes: [],
     result: {
       isInitialised: know(facts, CLUSTER_INFORMATION) !== undefined,
       allocated: ownAllocations(facts, NO_DRAFT, id, node).map(addressOf),
-      record: isMain ? know(facts, record)?.value : undefined,
-      pools: isMain ? undefined : toPoolTable(know(facts, IP_POOLS)).pools.map(({ cidr }) => cidr),
+      record: isRecorded ? know(facts, record)?.value : undefined,
+      pools: isRecorded ? undefined : toPoolTable(know(facts, IP_POOLS)).pools.map(({ cidr }) => cidr),
     },
   }));
 }
@@ -88,7 +88,7 @@ function ownAddresses(addresses: readonly Address[], { allocated, record, pools 
  */
 async function isGivenWithoutIpam(call: Call, addresses: readonly Address[], { allocated }: StoredAttachment): Promise<boolean> {
   const isAllocated = (address: Address): boolean => allocated.some((other) => equalAddresses(other, address));
-  if (call.plugin !== "netplug" || !isPodLookedUp(call) || (allocated.length > 0 && addresses.every(isAllocated))) return false;
+  if (!isMain(call.plugin) || !isPodLookedUp(call) || (allocated.length > 0 && addresses.every(isAllocated))) return false;
   const { readPodFacts } = await import("./pod/ask.ts");
   const pod = await readPodFacts(call);
   return pod.request.addressesWithoutIpam.length > 0;

@@ -4,7 +4,7 @@ import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { add } from "./add/add.ts";
 import type { Datastore } from "../datastore/datastore.ts";
-import type { Call, PluginName } from "./call.ts";
+import { type Call, isMain, type PluginName } from "./call.ts";
 import { parseNetworkConfig, type ParsedConfig } from "./config/parse-network-config.ts";
 import { del } from "./del/del.ts";
 import type { Host } from "./host.ts";
@@ -134,7 +134,7 @@ async function runOnce(verb: CniVerb, call: Call): Promise<void> {
     case "ADD": {
       const answer = (result: CniResult): void =>
         call.host.writeAnswer(toText(toResultDocument(result, call.config.cniVersion)), call.deadline.remainingMs);
-      return await (call.plugin === "netplug" ? add(call, answer) : (await import("./add/ipam-add.ts")).addAddresses(call, answer));
+      return await (isMain(call.plugin) ? add(call, answer) : (await import("./add/ipam-add.ts")).addAddresses(call, answer));
     }
     case "DEL":
       return await del(call);

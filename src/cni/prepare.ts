@@ -4,7 +4,7 @@ import { isPartlyPlain, onNode } from "../datastore/config/datastore-config.ts";
 import { NetplugError, orNothing } from "../lib/errors.ts";
 import { sha1Hex } from "../lib/hash.ts";
 import { quote } from "../lib/quote.ts";
-import type { Call, LocalCall } from "./call.ts";
+import { type Call, isMain, type LocalCall } from "./call.ts";
 import { resolveDatastore } from "./config/datastore-environment.ts";
 import type { NetworkConfig } from "./config/network-config.ts";
 import { resolveNodeName } from "./config/node-facts.ts";
@@ -43,7 +43,7 @@ async function toCall(verb: CniVerb, local: LocalCall): Promise<Call> {
   const datastoreConfig = resolveDatastore(config, host.env);
   if (verb !== "STATUS" && isPartlyPlain(datastoreConfig))
     (await import("../datastore/config/plaintext-endpoints.ts")).warnOfPlaintext(datastoreConfig.etcd, log.warning);
-  if (plugin === "netplug" && verb !== "DEL" && verb !== "GC") requireOwnType(config);
+  if (isMain(plugin) && verb !== "DEL" && verb !== "GC") requireOwnType(config);
   const node = resolveNodeName(config, host.files, () => host.hostName());
   const openKube = kubeOpenerOf(verb, config, host, datastoreConfig.type);
   const prefetch = openPrefetchFile(host.files, `${config.runFolder}/next-add.${config.name}.json`);

@@ -8,7 +8,7 @@ import { reservedIn, toReservedSet } from "../ipam/reservations.ts";
 import { readFacts } from "../ipam/transact/transact.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
-import { type Call, hasOwnIpam } from "./call.ts";
+import { type Call, hasOwnIpam, isMain } from "./call.ts";
 import { resolveMtu } from "./config/node-facts.ts";
 import { delegateStatus } from "./delegate/mod.ts";
 import { delegateOf, requireIpam } from "./delegate/address-source.ts";
@@ -71,7 +71,7 @@ async function requireKubernetes(call: Call): Promise<void> {
 }
 
 function requireNode({ plugin, config, host: { files, kernel } }: Call): void {
-  if (plugin !== "netplug") return;
+  if (!isMain(plugin)) return;
   resolveMtu(config, files);
   requireRights(kernel);
   requireSettings(kernel);

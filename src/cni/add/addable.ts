@@ -5,7 +5,7 @@ import { utf8Length } from "../../lib/characters.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { IFALIAS_MAX } from "../../linux/netlink/constants.ts";
-import type { Call, LocalCall } from "../call.ts";
+import { type Call, isMain, type LocalCall } from "../call.ts";
 import { requireIpam } from "../delegate/address-source.ts";
 
 /**
@@ -28,7 +28,7 @@ export function checkAddable(call: Call): void {
 }
 
 function requirePod({ plugin, args, datastore }: Call): void {
-  if (plugin !== "netplug" || args.pod !== undefined || !datastore.traits.recordsArePods) return;
+  if (!isMain(plugin) || args.pod !== undefined || !datastore.traits.recordsArePods) return;
   throw new NetplugError(
     "podMismatch",
     "read CNI_ARGS: got no pod, want K8S_POD_NAMESPACE and K8S_POD_NAME with the Kubernetes datastore; for containers without Kubernetes use etcd",

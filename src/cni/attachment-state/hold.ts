@@ -16,7 +16,7 @@
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Netns } from "../../linux/netns.ts";
-import type { LocalCall } from "../call.ts";
+import { isMain, type LocalCall } from "../call.ts";
 import { requireNetns } from "../link/pod-netns.ts";
 import { type HoldNote, isNewer, readHold, writeHold } from "./hold-note.ts";
 import { appendToNodeFile, removeNodeFile, tolerate } from "./node-files.ts";
@@ -116,7 +116,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
     state: () => look().state,
     isSuperseded() {
       const { state, note } = look();
-      return state === "held" && plugin !== "netplug" && (note?.takenAt !== takenAt || note?.processId !== processId);
+      return state === "held" && !isMain(plugin) && (note?.takenAt !== takenAt || note?.processId !== processId);
     },
     requireHeld() {
       if (netns !== undefined) requireNetns(host.kernel, netns);

@@ -7,7 +7,7 @@ import { isSameAttachment } from "../../ipam/block.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt } from "../../lib/ip/prefix.ts";
 import { toAllocationSubject } from "../call-requests.ts";
-import { attachmentIdOf, type Call, hasOwnIpam } from "../call.ts";
+import { attachmentIdOf, type Call, hasOwnIpam, isMain } from "../call.ts";
 
 /** Gathered from the answers to the call's queries. */
 export class OwnAddresses {
@@ -49,7 +49,7 @@ export class OwnAddresses {
     const { plugin, datastore, argsFault } = this.#call;
     if (!hasOwnIpam(this.#call)) return true;
     if (this.isAnyRecorded) return this.areRecordedElsewhere();
-    const endsWithRecord = plugin === "netplug" && !datastore.traits.recordsArePods && argsFault === undefined && !this.#isTaken;
+    const endsWithRecord = isMain(plugin) && !datastore.traits.recordsArePods && argsFault === undefined && !this.#isTaken;
     return endsWithRecord || this.#areAllCounted();
   }
 

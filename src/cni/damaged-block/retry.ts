@@ -13,7 +13,7 @@ import type { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { linkNamesOf, openNetnsOfCall } from "../call-requests.ts";
-import type { Call } from "../call.ts";
+import { type Call, isMain } from "../call.ts";
 import type { Host } from "../host.ts";
 import { findExisting } from "../link/find.ts";
 import { openLinkSockets } from "../link/sockets.ts";
@@ -67,7 +67,7 @@ export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, ru
 function conditionOf(verb: CniVerb, call: Call, own: OwnAddresses): () => boolean {
   if (verb === "DEL") return () => own.areSurelyElsewhere();
   if (verb !== "ADD") return () => true;
-  const isRepeated = call.plugin === "netplug" && hasInterface(call);
+  const isRepeated = isMain(call.plugin) && hasInterface(call);
   return () => own.areRecordedElsewhere() && (own.isAnyRecorded || !isRepeated);
 }
 

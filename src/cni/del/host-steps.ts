@@ -4,7 +4,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { EndedHold } from "../attachment-state/hold.ts";
 import { linkNamesOf } from "../call-requests.ts";
-import { hasOwnIpam, type LocalCall } from "../call.ts";
+import { hasOwnIpam, isMain, type LocalCall } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import type { Settled } from "../failures.ts";
 import { openNetnsIfThere, waitForNetnsLock } from "../link/pod-netns.ts";
@@ -18,7 +18,7 @@ const LOCK_WAIT_MS = 5_000;
  * runtime knows the ADD's result, because the ADD of another interface may have failed, or the sandbox after it.
  */
 export function isNotedAhead(call: LocalCall): boolean {
-  return hasOwnIpam(call) && call.plugin === "netplug";
+  return hasOwnIpam(call) && isMain(call.plugin);
 }
 
 /**
@@ -27,7 +27,7 @@ export function isNotedAhead(call: LocalCall): boolean {
  * @returns holds the lock until it is disposed of
  */
 export async function lockPodNetns({ plugin, environment, host, log }: LocalCall): Promise<Disposable | undefined> {
-  if (plugin === "netplug-ipam" || environment.netns === undefined) return undefined;
+  if (!isMain(plugin) || environment.netns === undefined) return undefined;
   let netns: Netns | undefined;
   try {
     netns = openNetnsIfThere(host.kernel, environment.netns);
@@ -48,7 +48,7 @@ export interface LinkRemoval extends Pick<Removal, "isAnotherNetworks" | "isUnre
 
 /** Begins to remove the call's link, if it may have one. */
 export function beginLinkRemoval(call: LocalCall): LinkRemoval {
-  if (call.plugin === "netplug-ipam") return { isAnotherNetworks: false, isUnregistered: () => true, finish: () => ({ ok: true }) };
+  if (!isMain(call.plugin)) return { isAnotherNetworks: false, isUnregistered: () => true, finish: () => ({ ok: true }) };
   const span = call.ledger.phase("kernel");
   let begun: Removal;
   try {

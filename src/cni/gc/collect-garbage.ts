@@ -4,7 +4,7 @@ import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
 import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
-import { type Call, hasOwnIpam } from "../call.ts";
+import { type Call, hasOwnIpam, isMain } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
 import { fromFileName, listHeld } from "../attachment-state/listed-files.ts";
@@ -52,7 +52,7 @@ export async function collectGarbage(call: Call): Promise<void> {
   for (const kind of ["attached", "dns"] as const) tolerate(call, () => removeStaleFiles(collection, kind));
   removeUnfinished(call);
   removeUnfinishedOfNode(call);
-  if (call.plugin === "netplug") {
+  if (isMain(call.plugin)) {
     // Throws where the interfaces cannot be listed: without the list nobody knows which addresses are in use.
     steps.push(...(await removeStaleLinks(collection)));
     steps.push(await settle(() => removeNameless(collection)));
@@ -147,7 +147,7 @@ function removeNameless({ call, concurrentAdds }: Collection): void {
 async function findStale(collection: Collection): Promise<Found> {
   const { call, kept, stale } = collection;
   const { config, node, datastore } = call;
-  const all = call.plugin === "netplug" && !datastore.traits.recordsArePods ? await listRecords(call) : [];
+  const all = isMain(call.plugin) && !datastore.traits.recordsArePods ? await listRecords(call) : [];
   const records = all.filter((record) => isStale(collection, attachmentOf(record)));
   const found = await findStaleOwners(transactPortsOf(call), { node, network: config.name, valid: [...kept.values()] });
   const owners = found.filter((owner) => isStale(collection, owner));

@@ -5,7 +5,7 @@ import type { Netns } from "../../linux/netns.ts";
 import { isFolderOfGone } from "../attachment-state/gone-netns.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
 import { NO_CONDITION, type PendingRelease, readPending, writePending } from "../attachment-state/pending-file.ts";
-import type { Call, LocalCall } from "../call.ts";
+import { type Call, isMain, type LocalCall } from "../call.ts";
 import { findLink } from "../link/find.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { addressesOf } from "../protocol/result.ts";
@@ -30,7 +30,7 @@ export function leavePendingUnlessRunAgain(call: Call, reason: unknown, holder: 
  */
 export function leavePending(call: LocalCall, holder: string | undefined, own?: PendingOfDel): void {
   tolerate(call, () => {
-    const condition = call.plugin === "netplug" && holder === "netplug" ? NO_CONDITION : conditionOf(call, holder);
+    const condition = isMain(call.plugin) && isMain(holder) ? NO_CONDITION : conditionOf(call, holder);
     if (condition === undefined) return;
     const until = own?.until();
     // The DEL's own is replaced in one step, because the DEL may be killed at any moment.
@@ -48,16 +48,15 @@ function conditionOf(
   { plugin, environment: { netns: path = "", ifName }, host: { kernel, files } }: LocalCall,
   holder: string | undefined,
 ): Pick<PendingRelease, "path" | "id"> | undefined {
-  const isMain = plugin === "netplug";
   let netns: Netns | undefined;
   try {
     netns = kernel.openNetns(path);
   } catch {
     return undefined;
   }
-  if (netns === undefined) return isMain && isFolderOfGone(files, path) ? NO_CONDITION : undefined;
+  if (netns === undefined) return isMain(plugin) && isFolderOfGone(files, path) ? NO_CONDITION : undefined;
   using existing = netns;
-  if (isMain && holder === undefined && !hasInterface(kernel, existing, ifName)) return NO_CONDITION;
+  if (isMain(plugin) && holder === undefined && !hasInterface(kernel, existing, ifName)) return NO_CONDITION;
   return { path: existing.path, id: existing.id };
 }
 

@@ -5,7 +5,7 @@
 
 import type { AttachmentId } from "../../api/ipam-block.ts";
 import { attachmentKeyOf } from "../../ipam/request.ts";
-import type { LocalCall } from "../call.ts";
+import { isMain, type LocalCall } from "../call.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
 import { isAddOver } from "../attachment-state/add-time.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
@@ -59,5 +59,5 @@ function toPending(call: LocalCall, { attachment, hold: { path, id, takenAt } }:
 }
 
 function isStale(call: LocalCall, hold: HoldNote): boolean {
-  return hold.plugin === "netplug" && hold.id !== "" && isAddOver(call, hold) && isNetnsGone(call.host, hold.path);
+  return isMain(hold.plugin) && hold.id !== "" && isAddOver(call, hold) && isNetnsGone(call.host, hold.path);
 }

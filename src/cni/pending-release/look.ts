@@ -2,7 +2,7 @@
 
 import { folderOf, tolerate } from "../attachment-state/node-files.ts";
 import { removeUnfinished, removeUnfinishedOfNode } from "../attachment-state/unfinished-files.ts";
-import type { Call } from "../call.ts";
+import { type Call, isMain } from "../call.ts";
 import { toPendingOfStaleHolds } from "./from-stale-holds.ts";
 import type { PendingOfDel } from "./while-deleting.ts";
 
@@ -19,7 +19,7 @@ const LOOKS = { most: 256, some: 16 };
  * @returns whether there are pending releases to carry out
  */
 export async function lookForDue(call: Call, own: PendingOfDel | undefined): Promise<boolean> {
-  if (call.plugin === "netplug") {
+  if (isMain(call.plugin)) {
     // The ADD has failed, for all that the runtime knows.
     const isAfterFailedAdd = own !== undefined && !call.config.prevResult;
     removeUnfinished(call);

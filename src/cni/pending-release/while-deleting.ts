@@ -3,7 +3,7 @@
  * whose ADD has failed.
  */
 
-import type { LocalCall } from "../call.ts";
+import { isMain, type LocalCall } from "../call.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
 import { lastArrival, writePending } from "../attachment-state/pending-file.ts";
@@ -37,7 +37,7 @@ export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
   return {
     write({ path, id, plugin, isOver }) {
       // Nobody could tell when an interface that we did not make is gone.
-      if (plugin !== "netplug" || id === "") return;
+      if (!isMain(plugin) || id === "") return;
       tolerate(call, () => {
         // An earlier call knew more.
         if (hasNodeFile(call, "unreleased")) return;

@@ -4,7 +4,7 @@ import type { PodIdentity } from "../../endpoint/names.ts";
 import { requireSamePod } from "../../endpoint/same-pod.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { NAMESPACES, PODS } from "../../kube/core-types.ts";
-import type { Call } from "../call.ts";
+import { type Call, isMain } from "../call.ts";
 import {
   type Asked,
   arePodsLookedUp,
@@ -49,7 +49,7 @@ export async function askForFacts(call: Call, span: Disposable): Promise<Asked> 
 /** Reads pod and namespace. The main plugin on the Kubernetes datastore gets the pod from the datastore's reads instead. */
 async function askForPod(call: CallOfPod, client: KubeClient, signal: AbortSignal): Promise<KubernetesFacts["toPodFacts"]> {
   const { pod: identity } = call.args;
-  const isRead = call.plugin !== "netplug" || !call.datastore.traits.recordsArePods;
+  const isRead = !isMain(call.plugin) || !call.datastore.traits.recordsArePods;
   const [pod, namespace] = await Promise.all([
     isRead ? readOwnPod(call, client, signal) : undefined,
     readNamespace(client, identity, signal),

@@ -5,7 +5,7 @@ import type { PodRequest } from "../../endpoint/annotations/read-pod-request.ts"
 import type { PodIdentity } from "../../endpoint/names.ts";
 import type { CompleteRecord } from "../../endpoint/plan-attachment.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import type { Call } from "../call.ts";
+import { type Call, isMain } from "../call.ts";
 
 /** What the API server tells of the pod of a call. */
 export interface PodFacts {
@@ -45,7 +45,7 @@ export function isPodLookedUp(call: Call): call is CallOfPod {
 
 /** Whether the node is looked up, for `host-local`. */
 export function isNodeLookedUp({ plugin, config }: Call): boolean {
-  return plugin === "netplug" && mayUsePodCidr(config.ipam.type, config.raw);
+  return isMain(plugin) && mayUsePodCidr(config.ipam.type, config.raw);
 }
 
 /** Whether a delegate's config may use a pod-CIDR keyword as a subnet. A quick search of the text; resolving finds the ranges. */

@@ -14,7 +14,7 @@ import { NAMESPACES, type Pod, PODS } from "../../kube/core-types.ts";
 import type { KubeObject } from "../../kube/kube-object.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-import { type Call, hasOwnIpam } from "../call.ts";
+import { type Call, hasOwnIpam, isMain } from "../call.ts";
 import type { PodFacts } from "./facts.ts";
 
 /** The parts of a pod that we use. */
@@ -77,7 +77,7 @@ export function toPodFacts(call: Call, identity: PodIdentity, pod: PodView | und
     pools: config.ipam.pools,
     featureControl: config.featureControl,
   });
-  if (call.plugin === "netplug-ipam") checkForIpamOnly(call, identity, request);
+  if (!isMain(call.plugin)) checkForIpamOnly(call, identity, request);
   const completeRecord = (plain: WorkloadEndpoint): WorkloadEndpoint => {
     const record = toPodEndpoint(plain, fields, request);
     return isEndpoint ? { ...record, metadata: { ...record.metadata, uid } } : record;
