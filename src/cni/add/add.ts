@@ -7,7 +7,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { type UndoStack, withUndo } from "../../lib/undo-stack.ts";
 import type { Netns } from "../../linux/netns.ts";
-import { type Hold, holdAttachment } from "../attachment-state/hold.ts";
+import { Hold } from "../attachment-state/hold.ts";
 import { linkNamesOf, openNetnsOfCall, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "../call-requests.ts";
 import { type Call, UNDO_MS } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
@@ -39,7 +39,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const subject = early ?? toAddSubject(call, attachment);
   using netns = ledger.time("kernel", () => openNetnsOfCall(call));
   // Before anything is read: from now on nobody releases the attachment's addresses.
-  using hold = holdAttachment(call, netns);
+  using hold = new Hold(call, netns);
   await cancelPending(call, hold);
   const asked = await askKubernetes(call);
   const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...loadPrefetch(call)]);

@@ -9,7 +9,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { UndoFailed } from "../../lib/undo-stack.ts";
 import type { Netns } from "../../linux/netns.ts";
-import { type Hold, holdAttachment } from "../attachment-state/hold.ts";
+import { Hold } from "../attachment-state/hold.ts";
 import { toAddressRequest, toAllocationSubject } from "../call-requests.ts";
 import type { Call } from "../call.ts";
 import { settle } from "../failures.ts";
@@ -40,7 +40,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   // Addresses alone need no namespace: none named, or a path to something else, is no error here.
   using netns = openNetnsIfThere(kernel, call.environment.netns ?? "");
   // Not disposed of: how the ADD ended matters only to a DEL of `netplug`.
-  const hold = holdAttachment(call, netns);
+  const hold = new Hold(call, netns);
   const pending = netns === undefined ? undefined : preparePendingOfAdd(call, netns, hold);
   await cancelPending(call, hold, pending?.write);
   const isEnded = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));

@@ -42,11 +42,11 @@ export function readHold(call: LocalCall, attachment?: AttachmentId): HoldNote |
   return { path, id, plugin, takenAt, processId, callerId, succeededAt: ends.findLast(Number.isFinite) ?? NaN, isOver: ends.length > 0 };
 }
 
+/** What an ADD writes when it takes hold; its end comes later. */
+export type WrittenHold = Omit<HoldNote, "succeededAt" | "isOver">;
+
 /** Of the call's attachment. @throws NetplugError ioFailure */
-export function writeHold(
-  call: LocalCall,
-  { path, id, plugin, takenAt, processId, callerId }: Omit<HoldNote, "succeededAt" | "isOver">,
-): void {
+export function writeHold(call: LocalCall, { path, id, plugin, takenAt, processId, callerId }: WrittenHold): void {
   writeNodeFile(call, "attached", [path, id, plugin, takenAt, processId, callerId].join(END_OF_PART));
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
 import type { LocalCall } from "../call.ts";
-import { endHold, type Hold, type HoldState, holdAttachment } from "./hold.ts";
+import { endHold, Hold, type HoldState } from "./hold.ts";
 import { readHold } from "./hold-note.ts";
 
 const PATH = "/run/netns/a";
@@ -18,7 +18,7 @@ function createWorld(netns: string | undefined = PATH): LocalWorld {
 /** Takes hold as a call in another namespace does, or of another plugin. */
 function hold({ call }: LocalWorld, netns = call.environment.netns, plugin = call.plugin): Hold {
   const other = { ...call, plugin, environment: { ...call.environment, netns } } as LocalCall;
-  return holdAttachment(other, netns === undefined ? undefined : call.host.kernel.openNetns(netns));
+  return new Hold(other, netns === undefined ? undefined : call.host.kernel.openNetns(netns));
 }
 
 describe("a hold", () => {

@@ -18,7 +18,7 @@ import { quote } from "../../lib/quote.ts";
 import type { Netns } from "../../linux/netns.ts";
 import { isMain, type LocalCall } from "../call.ts";
 import { requireNetns } from "../link/pod-netns.ts";
-import { type HoldNote, isNewer, readHold, writeHold } from "./hold-note.ts";
+import { type HoldNote, isNewer, readHold, writeHold, type WrittenHold } from "./hold-note.ts";
 import { appendToNodeFile, removeNodeFile, tolerate } from "./node-files.ts";
 
 /**
@@ -31,115 +31,137 @@ export type HoldState = "held" | "ended" | "taken" | "unknown";
  * An ADD's hold of its attachment. It outlives the ADD: a DEL ends it. Disposing of it notes that the ADD is over, for that DEL, unless a commit
  * may still arrive.
  */
-export interface Hold extends Disposable {
-  state(): HoldState;
+export class Hold implements Disposable {
+  readonly #call: LocalCall;
+  readonly #netns: Netns | undefined;
+  /** What this ADD writes into the file, whenever it does. */
+  readonly #own: Omit<WrittenHold, "takenAt">;
+  /** Undefined: not written. */
+  #takenAt: number | undefined;
+  #hasSucceeded = false;
+  /** Commits that were sent, and of which no outcome is known. */
+  #underWay = 0;
+
   /**
-   * Whether another ADD in the same namespace has begun since. Only under another main plugin, where ADDs do not wait for each other: both go on,
-   * and what this one would undo may belong to the other by now.
-   */
-  isSuperseded(): boolean;
-  /**
-   * Throws unless this ADD still has the attachment. For before each step that a late ADD must not take.
+   * Takes hold of the call's attachment. When the file cannot be written, {@link requireHeld} checks only the namespace.
    *
-   * @throws {NetplugError} badNetns when the namespace was removed, tryAgainLater when the attachment is not held any more
+   * @param netns undefined: the caller wants addresses alone
+   * @throws {NetplugError} tryAgainLater when an ADD has it that took hold after this process began
    */
-  requireHeld(): void;
+  constructor(call: LocalCall, netns: Netns | undefined) {
+    const earlier = tolerate(call, () => readHold(call));
+    if (earlier !== undefined && isNewer(call, earlier)) throw toTaken(call, earlier);
+    const { environment, host, plugin } = call;
+    const { processId, callerId } = host;
+    this.#call = call;
+    this.#netns = netns;
+    this.#own = { path: netns?.path ?? environment.netns ?? "", id: netns?.id ?? "", plugin, processId, callerId };
+    this.#take();
+  }
+
   /**
    * Takes hold again after a wait for other calls in the namespace: a DEL among them may have ended the hold.
    *
    * @throws {NetplugError} tryAgainLater when a newer ADD has it
    */
-  retake(): void;
-  /** Notes that this ADD has succeeded: for a GC that began before. Never makes a file that a DEL has removed. */
-  noteSuccess(): void;
+  retake(): void {
+    const { state, note } = this.#look();
+    if (state === "taken") throw toTaken(this.#call, note);
+    this.#take();
+  }
+
+  state(): HoldState {
+    return this.#look().state;
+  }
+
+  /**
+   * Whether another ADD in the same namespace has begun since. Only under another main plugin, where ADDs do not wait for each other: both go on,
+   * and what this one would undo may belong to the other by now.
+   */
+  isSuperseded(): boolean {
+    const { state, note } = this.#look();
+    const { plugin, processId } = this.#own;
+    return state === "held" && !isMain(plugin) && (note?.takenAt !== this.#takenAt || note?.processId !== processId);
+  }
+
+  /**
+   * Throws unless this ADD still has the attachment. For before each step that a late ADD must not take.
+   *
+   * @throws {NetplugError} badNetns when the namespace was removed, tryAgainLater when the attachment is not held any more
+   */
+  readonly requireHeld = (): void => {
+    if (this.#netns !== undefined) requireNetns(this.#call.host.kernel, this.#netns);
+    const { state, note } = this.#look();
+    if (state === "ended") throw toLost(this.#call, "a DEL or GC has ended it meanwhile");
+    if (state === "taken") throw toTaken(this.#call, note);
+  };
+
   /**
    * Whether a commit was sent, by this ADD or one before it, of which no outcome is known: it may arrive after this process has given up, or was
    * killed.
    */
-  readonly isCommitUnderWay: boolean;
-  /** Notes such a commit that this ADD has not sent itself: one of an earlier ADD, or of a call that serves the queue. */
-  noteCommitOfOthers(): void;
-  /** Notes that what the ADD wants is recorded: no commit that was sent before can change that any more. */
-  noteRecorded(): void;
-  /** For `transact()`: {@link requireHeld}, and a commit is sent. */
-  readonly beforeCommit: () => void;
-  /** For `transact()`. A commit that is applied, and changes the same blocks, shows that an earlier one whose reply was lost will be refused. */
-  readonly onOutcome: (isApplied: boolean) => void;
-}
+  get isCommitUnderWay(): boolean {
+    return this.#underWay > 0;
+  }
 
-/**
- * Takes hold of the call's attachment. When the file cannot be written, `requireHeld()` checks only the namespace.
- *
- * @param netns undefined: the caller wants addresses alone
- * @throws {NetplugError} tryAgainLater when an ADD has it that took hold after this process began
- */
-export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold {
-  const { environment, host, plugin } = call;
-  const { processId, callerId } = host;
-  const own = { path: netns?.path ?? environment.netns ?? "", id: netns?.id ?? "", plugin, processId, callerId };
-  /** Undefined: not written. */
-  let takenAt: number | undefined;
-  const take = (): void =>
-    tolerate(call, () => {
-      const now = host.sinceBoot();
-      writeHold(call, { ...own, takenAt: now });
-      takenAt = now;
+  /** For `transact()`: {@link requireHeld}, and a commit is sent. */
+  readonly beforeCommit = (): void => {
+    this.requireHeld();
+    this.#underWay++;
+  };
+
+  /** For `transact()`. A commit that is applied, and changes the same blocks, shows that an earlier one whose reply was lost will be refused. */
+  readonly onOutcome = (isApplied: boolean): void => {
+    this.#underWay = isApplied ? 0 : this.#underWay - 1;
+  };
+
+  /** Notes a commit under way that this ADD has not sent itself: one of an earlier ADD, or of a call that serves the queue. */
+  noteCommitOfOthers(): void {
+    this.#underWay++;
+  }
+
+  /** Notes that what the ADD wants is recorded: no commit that was sent before can change that any more. */
+  noteRecorded(): void {
+    this.#underWay = 0;
+  }
+
+  /** Notes that this ADD has succeeded: for a GC that began before. Never makes a file that a DEL has removed. */
+  noteSuccess(): void {
+    this.#hasSucceeded = true;
+    this.#append(() => this.#call.host.sinceBoot());
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#hasSucceeded && !this.isCommitUnderWay && this.state() === "held") this.#append(() => "failed");
+  }
+
+  #take(): void {
+    tolerate(this.#call, () => {
+      const takenAt = this.#call.host.sinceBoot();
+      writeHold(this.#call, { ...this.#own, takenAt });
+      this.#takenAt = takenAt;
     });
-  const look = (): { readonly state: HoldState; readonly note?: HoldNote } => {
-    if (takenAt === undefined) return { state: "unknown" };
+  }
+
+  #append(end: () => string | number): void {
+    tolerate(this.#call, () => appendToNodeFile(this.#call, "attached", end()));
+  }
+
+  #look(): { readonly state: HoldState; readonly note?: HoldNote } {
+    if (this.#takenAt === undefined) return { state: "unknown" };
     try {
-      const note = readHold(call);
+      const note = readHold(this.#call);
       if (note === undefined) return { state: "ended" };
-      const isOwn = note.path === own.path && note.id === own.id && note.plugin === plugin;
-      return { state: isOwn ? "held" : "taken", note };
+      const { path, id, plugin } = this.#own;
+      return { state: note.path === path && note.id === id && note.plugin === plugin ? "held" : "taken", note };
     } catch {
       return { state: "unknown" };
     }
-  };
-  const earlier = tolerate(call, () => readHold(call));
-  if (earlier !== undefined && isNewer(call, earlier)) throw toTaken(call, earlier);
-  take();
-  let hasSucceeded = false;
-  /** Commits that were sent, and of which no outcome is known. */
-  let underWay = 0;
-  const hold: Hold = {
-    get isCommitUnderWay() {
-      return underWay > 0;
-    },
-    noteCommitOfOthers: () => void underWay++,
-    noteRecorded: () => void (underWay = 0),
-    beforeCommit() {
-      hold.requireHeld();
-      underWay++;
-    },
-    onOutcome: (isApplied) => void (underWay = isApplied ? 0 : underWay - 1),
-    state: () => look().state,
-    isSuperseded() {
-      const { state, note } = look();
-      return state === "held" && !isMain(plugin) && (note?.takenAt !== takenAt || note?.processId !== processId);
-    },
-    requireHeld() {
-      if (netns !== undefined) requireNetns(host.kernel, netns);
-      const { state, note } = look();
-      if (state === "ended") throw toLost(call, "a DEL or GC has ended it meanwhile");
-      if (state === "taken") throw toTaken(call, note);
-    },
-    retake() {
-      const { state, note } = look();
-      if (state === "taken") throw toTaken(call, note);
-      take();
-    },
-    noteSuccess() {
-      hasSucceeded = true;
-      tolerate(call, () => appendToNodeFile(call, "attached", host.sinceBoot()));
-    },
-    [Symbol.dispose]() {
-      if (hasSucceeded || underWay > 0 || look().state !== "held") return;
-      tolerate(call, () => appendToNodeFile(call, "attached", "failed"));
-    },
-  };
-  return hold;
+  }
 }
+
+/** What the undo of an ADD asks of its hold. */
+export type HoldInUndo = Pick<Hold, "state" | "isSuperseded" | "isCommitUnderWay">;
 
 function toTaken(call: LocalCall, note: HoldNote | undefined): NetplugError {
   return toLost(call, `a newer ADD has it in ${quote(note?.path ?? "")}`);

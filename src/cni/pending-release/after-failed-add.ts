@@ -1,7 +1,7 @@
 /** An ADD that failed releases what it had taken, or leaves that to a later DEL. Loaded only after a failure. */
 
 import { NetplugError } from "../../lib/errors.ts";
-import type { Hold } from "../attachment-state/hold.ts";
+import type { HoldInUndo } from "../attachment-state/hold.ts";
 import { hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
 import { lastArrival, NO_CONDITION, writePending } from "../attachment-state/pending-file.ts";
 import { hasOwnIpam, type LocalCall } from "../call.ts";
@@ -12,7 +12,7 @@ import { waitForPendingLock } from "./lock.ts";
  *
  * @throws NetplugError tryAgainLater when it is not known who has the attachment, or other calls hold the lock too long; what `work` throws
  */
-export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promise<void>): Promise<void> {
+export async function unlessTaken(call: LocalCall, hold: HoldInUndo, work: () => Promise<void>): Promise<void> {
   if (hold.state() === "unknown")
     throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
   const isLate = hold.isCommitUnderWay && hasOwnIpam(call);

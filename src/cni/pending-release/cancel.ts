@@ -11,7 +11,7 @@ import type { LocalCall } from "../call.ts";
  * @param writeOwn writes the ADD's own, if it has one: in place of the other, in one step, because the ADD may be killed at any moment
  * @throws NetplugError tryAgainLater when that release takes too long
  */
-export async function cancelPending(call: LocalCall, hold: Hold, writeOwn?: () => void): Promise<void> {
+export async function cancelPending(call: LocalCall, hold: Pick<Hold, "noteCommitOfOthers">, writeOwn?: () => void): Promise<void> {
   if (hasNodeFile(call, "unreleased")) await (await import("./cancel-under-lock.ts")).cancelUnderLock(call, hold, writeOwn);
   else if (writeOwn !== undefined) tolerate(call, writeOwn);
 }

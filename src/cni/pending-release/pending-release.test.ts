@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../../test/support/time/fake-clock.ts";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import { type Hold, holdAttachment, type HoldState } from "../attachment-state/hold.ts";
+import { Hold, type HoldInUndo, type HoldState } from "../attachment-state/hold.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { unlessTaken } from "./after-failed-add.ts";
 import { cancelPending } from "./cancel.ts";
@@ -14,7 +14,14 @@ const ATTACHED = "/run/netplug/attached/net@c1@eth0";
 const PLACE = { path: "/run/netns/a", id: "1" };
 const HELD = { ...PLACE, plugin: "netplug", isOver: true } as HoldNote;
 
-const inState = (state: HoldState, isSuperseded = false): Hold => ({ state: () => state, isSuperseded: () => isSuperseded }) as Hold; // nothing else of it is used
+const inState = (state: HoldState, isSuperseded = false): HoldInUndo => ({
+  state: () => state,
+  isSuperseded: () => isSuperseded,
+  isCommitUnderWay: false,
+});
+
+/** For a cancellation that finds nothing of an earlier ADD's on its way. */
+const NO_HOLD = { noteCommitOfOthers: () => fails("there is no commit of others") };
 
 function untilOf({ clock }: LocalWorld): string {
   return `/run/netns/a\n${clock.now() + LONGEST_ADD_MS}\n1\n`;
@@ -175,7 +182,7 @@ test.each<[what: string, text: string | null, isCommitUnderWay: boolean]>([
 ])("an ADD that cancels a pending release %s counts what was sent before as its own: %p", async (_what, text, isCommitUnderWay) => {
   const world = createLocalWorld();
   world.files[FILE] = text;
-  const hold = holdAttachment(world.call, undefined);
+  const hold = new Hold(world.call, undefined);
   await cancelPending(world.call, hold);
   expect(world.files[FILE]).toBeUndefined();
   expect(hold.isCommitUnderWay).toBe(isCommitUnderWay);
@@ -190,7 +197,7 @@ test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | u
   const removed: string[] = [];
   const { remove } = world.call.host.files;
   Object.assign(world.call.host.files, { remove: (path: string) => (removed.push(path), remove(path)) });
-  await cancelPending(world.call, inState("held"), () => writeOwn(world));
+  await cancelPending(world.call, NO_HOLD, () => writeOwn(world));
   expect(world.files).toEqual(left === undefined ? {} : { [FILE]: left });
   expect(removed).toEqual(left === undefined ? [FILE] : []);
 });
@@ -198,11 +205,11 @@ test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | u
 test("an ADD cancels a pending release, unless it is being carried out", async () => {
   const world = createLocalWorld();
   world.files[FILE] = "\n0\n\n";
-  await cancelPending(world.call, inState("held"));
+  await cancelPending(world.call, NO_HOLD);
   expect(world.files).toEqual({});
   lockedBy(true)(world);
-  await cancelPending(world.call, inState("held"));
+  await cancelPending(world.call, NO_HOLD);
   world.files[FILE] = "\n0\n\n";
-  await expect(cancelPending(world.call, inState("held"))).rejects.toThrow("the addresses of an earlier call are being released");
+  await expect(cancelPending(world.call, NO_HOLD)).rejects.toThrow("the addresses of an earlier call are being released");
   expect(world.files[FILE]).toBe("\n0\n\n");
 });

@@ -1,7 +1,7 @@
 /** The pending release of an ADD of `netplug-ipam` under way: it may be killed, or outlive the callers that would call DEL. */
 
 import type { Netns } from "../../linux/netns.ts";
-import type { Hold } from "../attachment-state/hold.ts";
+import type { HoldInUndo } from "../attachment-state/hold.ts";
 import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
 import { lastArrival, writePending } from "../attachment-state/pending-file.ts";
 import type { LocalCall } from "../call.ts";
@@ -17,7 +17,7 @@ export interface PendingOfAdd {
 }
 
 /** Writes nothing yet. */
-export function preparePendingOfAdd(call: LocalCall, { path, id }: Netns, hold: Hold): PendingOfAdd {
+export function preparePendingOfAdd(call: LocalCall, { path, id }: Netns, hold: HoldInUndo): PendingOfAdd {
   const write = (until: number): void => writePending(call, { path, until, id, addresses: [] });
   const ifOwn = (work: () => void): void =>
     tolerate(call, () => {
