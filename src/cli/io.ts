@@ -4,8 +4,8 @@ import type { DatastoreConfig, KubernetesConfig } from "../datastore/config/data
 import type { Datastore } from "../datastore/datastore.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock, Files, Random } from "../lib/ports.ts";
+import type { PartedFile } from "../linux/input.ts";
 import type { HostAddress } from "./host/host-addresses.ts";
-import type { LogText } from "./host/log-lines.ts";
 import { toVisibleLines } from "./output/table.ts";
 
 /** One of the two streams that are written. */
@@ -36,7 +36,7 @@ export interface CliIo {
   readonly random: Random;
   readonly files: Files;
   /** A log to be read in parts; undefined when there is no such file. */
-  openLog(path: string): Promise<LogText | undefined>;
+  openLog(path: string): Promise<PartedFile | undefined>;
   /**
    * The whole of a file, or of what a pipe gives until it ends; `-` is stdin.
    *

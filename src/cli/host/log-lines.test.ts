@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../../test/support/seed.ts";
-import { linesFromEnd, type LogText } from "./log-lines.ts";
+import type { PartedFile } from "../../linux/input.ts";
+import { linesFromEnd } from "./log-lines.ts";
 
 const seed = testSeed();
 
-function logOf(text: string): LogText {
+function logOf(text: string): PartedFile {
   const bytes = new TextEncoder().encode(text);
   return { sizeBytes: bytes.length, read: async (start, end) => await Promise.resolve(bytes.slice(start, end)) };
 }
@@ -26,7 +27,7 @@ test("gives every line once, the last first, wherever the parts are cut", async 
 
 test("reads no more than it is asked for", async () => {
   const read: number[] = [];
-  const log: LogText = {
+  const log: PartedFile = {
     sizeBytes: 1_000,
     read: async (start, end) => {
       read.push(start);

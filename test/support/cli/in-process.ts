@@ -4,7 +4,7 @@ import { DEFAULT_CONFIG_FILE } from "../../../src/cli/access/config-file.ts";
 import { type HostAddress, readHostAddresses } from "../../../src/cli/host/host-addresses.ts";
 import type { CliIo } from "../../../src/cli/io.ts";
 import { runCli } from "../../../src/cli/main.ts";
-import { openLog, readInput } from "../../../src/cli/program.ts";
+import { openLog, readInput } from "../../../src/linux/input.ts";
 import type { Datastore } from "../../../src/datastore/datastore.ts";
 import { openDatastore } from "../../../src/datastore/open.ts";
 import { KubeClient } from "../../../src/kube/client.ts";

@@ -1,0 +1,77 @@
+/** Reads what a person names on a command line: files, pipes, stdin. */
+
+import { messageOf, NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
+import { linuxFiles } from "./files.ts";
+
+/** A file that is read in parts. */
+export interface PartedFile {
+  readonly sizeBytes: number;
+  /** The bytes from `start` (inclusive) to `end` (exclusive). */
+  read(start: number, end: number): Promise<Uint8Array>;
+}
+
+/**
+ * The whole of a file, or of what a pipe gives until it ends; `-` is stdin.
+ *
+ * @returns undefined when there is no such file
+ * @throws NetplugError ioFailure, also for more than `limitBytes`
+ */
+export async function readInput(source: string, limitBytes: number): Promise<string | undefined> {
+  if (source === "-") return toInputText(await readBytes(Bun.stdin.stream(), limitBytes), "stdin", limitBytes);
+  const { statSync } = await import("node:fs");
+  const stats = statSync(source, { throwIfNoEntry: false });
+  // A shell's `<(command)` is a pipe, whose command may take its time.
+  if (stats?.isFIFO() === true) return toInputText(await readBytes(Bun.file(source).stream(), limitBytes), quote(source), limitBytes);
+  if (stats?.isFile() === true) requireAtMost(stats.size, quote(source), limitBytes);
+  return linuxFiles.readText(source);
+}
+
+function toInputText(bytes: Uint8Array, name: string, limitBytes: number): string {
+  requireAtMost(bytes.length, name, limitBytes);
+  return new TextDecoder().decode(bytes);
+}
+
+function requireAtMost(sizeBytes: number, name: string, limitBytes: number): void {
+  if (sizeBytes > limitBytes) throw new NetplugError("ioFailure", `read ${name}: got more than ${limitBytes} bytes, want fewer`);
+}
+
+/** Reads to the end, but stops once it has more than `limitBytes`. */
+async function readBytes(stream: ReadableStream<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    sizeBytes += chunk.length;
+    if (sizeBytes > limitBytes) break;
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Limit for a log that comes through a pipe: its end is wanted, so all of it must be read. */
+const MAX_PIPED_LOG_BYTES = 256 * 1024 * 1024;
+
+/**
+ * A log to be read in parts; what a pipe gives (`zcat old.log.gz | …`), at once.
+ *
+ * @returns undefined when there is no such file
+ * @throws NetplugError ioFailure
+ */
+export async function openLog(path: string): Promise<PartedFile | undefined> {
+  const { accessSync, constants, statSync } = await import("node:fs");
+  const file = Bun.file(path);
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats === undefined || stats.isDirectory()) return undefined;
+    accessSync(path, constants.R_OK);
+    if (stats.isFile()) return { sizeBytes: stats.size, read: (start, end) => file.slice(start, end).bytes() };
+    const bytes = stats.isFIFO()
+      ? await readBytes(file.stream(), MAX_PIPED_LOG_BYTES)
+      : new TextEncoder().encode(linuxFiles.readText(path)); // a device, which cannot be waited for
+    if (bytes.length <= MAX_PIPED_LOG_BYTES) return { sizeBytes: bytes.length, read: async (start, end) => bytes.subarray(start, end) };
+  } catch (cause) {
+    if (cause instanceof NetplugError) throw cause;
+    throw new NetplugError("ioFailure", `read log ${quote(path)}: ${messageOf(cause)}`, { cause });
+  }
+  throw new NetplugError("ioFailure", `read log ${quote(path)}: it is larger than ${MAX_PIPED_LOG_BYTES} bytes, want a file`);
+}
