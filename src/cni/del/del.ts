@@ -28,7 +28,8 @@ export async function del(call: Call): Promise<void> {
   const removal = beginLinkRemoval(call);
   const reading = beginReading(call, delQueries(request));
   const carriesOutPending = call.isWithoutDamaged !== true && hasOwnIpam(call);
-  const isAnyDue = carriesOutPending && import("../pending-release/look.ts").then(({ lookForDue }) => lookForDue(call, pending));
+  const isAnyDue =
+    carriesOutPending && import("../pending-release/leftovers.ts").then(({ gatherLeftovers }) => gatherLeftovers(call, pending));
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();

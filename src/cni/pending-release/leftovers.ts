@@ -1,4 +1,4 @@
-/** What a DEL looks for while the kernel removes its interface: what calls left that were killed, or for which nobody called DEL. */
+/** What calls left that were killed, or for which nobody called DEL: a DEL gathers it while the kernel removes its interface. */
 
 import { folderOf, tolerate } from "../attachment-state/node-files.ts";
 import { removeUnfinished, removeUnfinishedOfNode } from "../attachment-state/unfinished-files.ts";
@@ -18,7 +18,7 @@ const LOOKS = { most: 256, some: 16 };
  * @param own the call's pending release
  * @returns whether there are pending releases to carry out
  */
-export async function lookForDue(call: Call, own: PendingOfDel | undefined): Promise<boolean> {
+export async function gatherLeftovers(call: Call, own: PendingOfDel | undefined): Promise<boolean> {
   if (isMain(call.plugin)) {
     // The ADD has failed, for all that the runtime knows.
     const isAfterFailedAdd = own !== undefined && !call.config.prevResult;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Call } from "../call.ts";
-import { lookForDue } from "./look.ts";
+import { gatherLeftovers } from "./leftovers.ts";
 import type { PendingOfDel } from "./while-deleting.ts";
 
 const RUN = "/run/netplug";
@@ -25,26 +25,26 @@ test.each([
   const { call, files } = world;
   for (let i = 0; i < holds; i++)
     files[`${RUN}/attached/net@other${i}@eth0`] = `/run/netns/a\n1\nnetplug\n${world.now - LONGEST_ADD_MS - 1}\n2\n3`;
-  expect(await lookForDue({ ...call, config: { ...call.config, prevResult } } as Call, pendingOfDel(undefined))).toBe(true);
+  expect(await gatherLeftovers({ ...call, config: { ...call.config, prevResult } } as Call, pendingOfDel(undefined))).toBe(true);
   expect(Object.keys(files).filter((path) => path.startsWith(`${RUN}/unreleased/`))).toHaveLength(releases);
 });
 
 test.each(["netplug", "netplug-ipam"])("the DEL of %s looks whether a pending release is due", async (plugin) => {
   const { call, files, namespaces } = createWorld({ plugin });
-  expect(await lookForDue(call, undefined)).toBe(false);
+  expect(await gatherLeftovers(call, undefined)).toBe(false);
   namespaces["/run/netns/b"] = "1";
   files[`${RUN}/unreleased/net@waits@eth0`] = "/run/netns/b\n0\n1";
-  expect(await lookForDue(call, undefined)).toBe(false);
+  expect(await gatherLeftovers(call, undefined)).toBe(false);
   files[`${RUN}/unreleased/net@other@eth0`] = "\n0\n";
-  expect(await lookForDue(call, undefined)).toBe(true);
+  expect(await gatherLeftovers(call, undefined)).toBe(true);
 });
 
 test("a pending release of the DEL's own is none that is due", async () => {
   const { call, files } = createWorld();
   files[`${RUN}/unreleased/net@c1@eth0`] = "\n0\n";
-  expect(await lookForDue(call, pendingOfDel(0))).toBe(false);
+  expect(await gatherLeftovers(call, pendingOfDel(0))).toBe(false);
   files[`${RUN}/unreleased/net@other@eth0`] = "\n0\n";
-  expect(await lookForDue(call, pendingOfDel(0))).toBe(true);
+  expect(await gatherLeftovers(call, pendingOfDel(0))).toBe(true);
 });
 
 test.each([
@@ -54,6 +54,6 @@ test.each([
   const { call, files } = createWorld();
   const [ofNode, ofNetwork] = [`${RUN}/blocks.json.9.0.tmp`, `${RUN}/attached/net@c2@eth0.9.0.tmp`];
   files[ofNode] = files[ofNetwork] = "";
-  await lookForDue({ ...call, config: { ...call.config, prevResult } } as Call, pendingOfDel(undefined));
+  await gatherLeftovers({ ...call, config: { ...call.config, prevResult } } as Call, pendingOfDel(undefined));
   expect([ofNetwork in files, ofNode in files]).toEqual([false, !areAllRemoved]);
 });
