@@ -10,7 +10,7 @@ import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import type { LabelSelector } from "../arguments/label-selector.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
-import { toReportText } from "../output/data.ts";
+import { toReportText } from "../output/json-yaml.ts";
 import type { Format } from "../output/format.ts";
 import { toWorkloadName } from "../output/columns.ts";
 import { printResources } from "../output/print-resources.ts";

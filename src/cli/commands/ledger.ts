@@ -8,7 +8,7 @@ import { quote } from "../../lib/quote.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import { linesFromEnd } from "../host/log-lines.ts";
 import { type Cli, note } from "../io.ts";
-import { toReportText } from "../output/data.ts";
+import { toReportText } from "../output/json-yaml.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { toEntryTable, toSummaryTable } from "../output/ledger-tables.ts";
 

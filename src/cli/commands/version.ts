@@ -7,7 +7,7 @@ import { datastoreConfigOf, withDatastore, withKube } from "../access/access.ts"
 import { EXIT } from "../failure.ts";
 import { toCommandLine, UNLOCK } from "../suggested-commands.ts";
 import { type Cli, note, say } from "../io.ts";
-import { toReportText } from "../output/data.ts";
+import { toReportText } from "../output/json-yaml.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { whyTooOld } from "../resources/write-guards.ts";
 

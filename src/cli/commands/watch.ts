@@ -5,7 +5,7 @@ import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { EXIT, UsageError } from "../failure.ts";
 import { type Cli, note } from "../io.ts";
-import { toJsonLine, toYamlText } from "../output/data.ts";
+import { toJsonLine, toYamlText } from "../output/json-yaml.ts";
 import type { Format } from "../output/format.ts";
 import { toColumns } from "../output/print-resources.ts";
 import { GrowingTable } from "../output/table.ts";

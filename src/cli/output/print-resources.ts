@@ -5,7 +5,7 @@ import { API_VERSION, type Resource } from "../../api/resource.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { type Column, columnsOf } from "./columns.ts";
 import { parseCustomColumns } from "./custom-columns.ts";
-import { toJsonText, toYamlText } from "./data.ts";
+import { toJsonText, toYamlText } from "./json-yaml.ts";
 import type { Format } from "./format.ts";
 import { toTable, toVisibleText } from "./table.ts";
 

@@ -1,4 +1,4 @@
-/** Which arithmetic a patch asks for. */
+/** The kinds of patch, and what carries out each. */
 
 import { applyJsonPatch } from "./json-patch.ts";
 import { applyMergePatch, applyStrategicPatch } from "./merge-patch.ts";

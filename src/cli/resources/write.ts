@@ -19,7 +19,7 @@ import { NotFound, toPathName, toTitle } from "./object-name.ts";
 import { checkNewPool } from "./pool-rules.ts";
 import { putImmutableFirst, requireUnchanged } from "./immutable-fields.ts";
 import { type StoredForDeletion, readForDeletion } from "./unreadable.ts";
-import { requireOwnFields } from "./views.ts";
+import { requireOwnFields } from "./own-fields.ts";
 import { guardsFor } from "./write-guards.ts";
 
 /** Size limit of one object, in bytes: etcd's limit of a whole request is one and a half times that. */

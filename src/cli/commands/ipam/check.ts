@@ -9,7 +9,7 @@ import { toCommandLine } from "../../suggested-commands.ts";
 import { type Cli, note, type OpenKube, say } from "../../io.ts";
 import { count } from "../../output/count.ts";
 import { toWarningText } from "../../output/pool-warning.ts";
-import { toReportText } from "../../output/data.ts";
+import { toReportText } from "../../output/json-yaml.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { toTable } from "../../output/table.ts";
 

@@ -16,7 +16,7 @@ import { containsAddress, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
 import { EXIT } from "../../failure.ts";
 import { type Cli, note, say } from "../../io.ts";
-import { toReportText } from "../../output/data.ts";
+import { toReportText } from "../../output/json-yaml.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./transact-ports.ts";

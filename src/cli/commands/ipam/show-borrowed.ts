@@ -5,7 +5,7 @@ import { readBorrowedAddresses } from "../../../ipam/admin/utilisation.ts";
 import { toAddressText } from "../../../lib/ip/address.ts";
 import { toPrefixText } from "../../../lib/ip/prefix.ts";
 import { type Cli, note } from "../../io.ts";
-import { toReportText } from "../../output/data.ts";
+import { toReportText } from "../../output/json-yaml.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { toTable } from "../../output/table.ts";
 import { noteUncounted } from "./show-utilisation.ts";

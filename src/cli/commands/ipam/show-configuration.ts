@@ -5,7 +5,7 @@ import type { Datastore } from "../../../datastore/datastore.ts";
 import { IPAM_CONFIGURATION } from "../../../ipam/cluster.ts";
 import { EXIT } from "../../failure.ts";
 import type { Cli } from "../../io.ts";
-import { toReportText } from "../../output/data.ts";
+import { toReportText } from "../../output/json-yaml.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { toTable } from "../../output/table.ts";
 

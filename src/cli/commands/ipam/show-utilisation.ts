@@ -7,7 +7,7 @@ import { containsPrefix, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { EXIT } from "../../failure.ts";
 import { toCommandLine } from "../../suggested-commands.ts";
 import { type Cli, note } from "../../io.ts";
-import { toReportText } from "../../output/data.ts";
+import { toReportText } from "../../output/json-yaml.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { toWarningText } from "../../output/pool-warning.ts";
 import { toTable } from "../../output/table.ts";

@@ -1,4 +1,4 @@
-/** On Kubernetes, nodes and workload endpoints are views of Kubernetes' nodes and pods: what comes from there is not ours to change. */
+/** Which fields netplugctl may change: on Kubernetes, nodes and workload endpoints are views of its nodes and pods, whose fields are not ours. */
 
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore, ResourceRef } from "../../datastore/datastore.ts";
