@@ -3,7 +3,7 @@
 import { NetplugError } from "../lib/errors.ts";
 import { type AllocatedAddress, allocationQueries, planAllocation } from "./plan-allocation.ts";
 import { isSameAttachment } from "./block.ts";
-import { type Facts, FactsWanted } from "./facts.ts";
+import type { Facts } from "./facts.ts";
 import { planReleaseOf, releaseQueries } from "./plan-release.ts";
 import type { AddressRequest } from "./request.ts";
 import { type Decision, transact, type TransactOptions, type TransactPorts, type Try } from "./transact/transact.ts";
@@ -24,32 +24,29 @@ export async function allocate(
   request: AddressRequest,
   options: AllocateOptions = {},
 ): Promise<readonly AllocatedAddress[]> {
-  let isRefused = false;
   let mayHavePart = false;
-  const allocateOnce = (known: Facts, attempt: Try): Decision<readonly AllocatedAddress[]> => {
-    const plan = planAllocation([request], known, attempt);
-    for (const defect of plan.defects) options.defects?.add(defect);
-    const [outcome] = plan.outcomes;
-    if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
-    // Thrown inside the decision, so that `transact()` decides again on the newest lists.
-    if ("error" in outcome) throw outcome.error;
-    // Only a first allocation is undone: an attachment keeps what it had, and any other plan takes one block at most.
-    mayHavePart ||= outcome.addresses.every(({ isNew }) => isNew);
-    return { writes: plan.writes, result: outcome.addresses, prefetch: plan.prefetch, served: plan.served };
-  };
-  const decide: typeof allocateOnce = (known, attempt) => {
-    isRefused = false;
+  /** What the last decision that came to nothing threw. */
+  let refusal: unknown;
+  const decide = (known: Facts, attempt: Try): Decision<readonly AllocatedAddress[]> => {
     try {
-      return allocateOnce(known, attempt);
+      const plan = planAllocation([request], known, attempt);
+      for (const defect of plan.defects) options.defects?.add(defect);
+      const [outcome] = plan.outcomes;
+      if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
+      // Thrown inside the decision, so that `transact()` decides again on the newest lists.
+      if ("error" in outcome) throw outcome.error;
+      // Only a first allocation is undone: an attachment keeps what it had, and any other plan takes one block at most.
+      mayHavePart ||= outcome.addresses.every(({ isNew }) => isNew);
+      return { writes: plan.writes, result: outcome.addresses, prefetch: plan.prefetch, served: plan.served };
     } catch (thrown) {
-      isRefused = !(thrown instanceof FactsWanted);
+      refusal = thrown;
       throw thrown;
     }
   };
   try {
     return await transact(ports, allocationQueries([request]), decide, options);
   } catch (thrown) {
-    if (isRefused && mayHavePart) await releasePart(ports, request, options);
+    if (thrown === refusal && mayHavePart) await releasePart(ports, request, options);
     throw thrown;
   }
 }
