@@ -1,8 +1,9 @@
 /** STATUS: whether an ADD could succeed now, found out by asking. */
 
 import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
+import type { CommitTarget, Query } from "../datastore/datastore.ts";
 import { nextOrdinal } from "../ipam/block.ts";
-import { IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, momentOf } from "../ipam/cluster.ts";
+import { IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, momentOf, requireConfiguration } from "../ipam/cluster.ts";
 import { answerOf, toFacts } from "../ipam/facts.ts";
 import { reservedIn, toReservedSet } from "../ipam/reservations.ts";
 import { readFacts } from "../ipam/transact/transact.ts";
@@ -15,6 +16,7 @@ import { delegateOf, requireIpam } from "./delegate/address-source.ts";
 import { settle, throwFirstFailure } from "./failures.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { arePodsLookedUp, isNodeLookedUp } from "./pod/facts.ts";
+import { isNotedAsPermitted, noteAsPermitted } from "./status-note.ts";
 import { transactPortsOf } from "./transact-ports.ts";
 
 /** No pool gives this block. It is asked for to see whether blocks can be read: on Kubernetes that may be forbidden, or their CRD may be missing. */
@@ -37,21 +39,41 @@ export async function status(call: Call): Promise<void> {
   if (delegate !== undefined) await delegateStatus(delegate);
 }
 
-/** Pools too, which every ADD reads: they may be forbidden or damaged, or on Kubernetes their CRD may be missing. */
+/**
+ * Reads what every ADD reads: it may be forbidden or damaged, or on Kubernetes a CRD may be missing. Then asks whether an ADD could write, in a
+ * second round: an API server that has just started forbids everything, and has then forbidden the first.
+ */
 async function requireDatastore(call: Call): Promise<void> {
   const { datastore, deadline, node } = call;
   const isOwnIpam = hasOwnIpam(call);
-  const facts = await readFacts(transactPortsOf(call), isOwnIpam ? [CLUSTER_INFORMATION, IP_POOLS] : [CLUSTER_INFORMATION]);
+  const isAllAsked = datastore.traits.readsOneSnapshot || !isNotedAsPermitted(call);
+  const facts = await readFacts(transactPortsOf(call), queriesOf(call, isAllAsked));
   requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
+  if (isOwnIpam && isAllAsked) requireConfiguration(facts);
   let claimFault: NetplugError | undefined;
   const onClaimFault = (fault: NetplugError): void => void (claimFault = fault);
   await deadline.wait("the datastore", async (signal) => {
+    const options = { signal, wantsToCommit: isAllAsked ? targetsOf(call) : undefined };
     const probe = { type: "block", ref: { cidr: PROBED_BLOCK, node } } as const;
-    if (isOwnIpam) await datastore.read([probe], { signal, wantsToCommit: true, onClaimFault });
-    else await datastore.read([CLUSTER_INFORMATION], { signal, wantsToCommit: true });
+    if (isOwnIpam) await datastore.read([probe], { ...options, onClaimFault });
+    else await datastore.read([CLUSTER_INFORMATION], options);
   });
+  if (isAllAsked && !datastore.traits.readsOneSnapshot) noteAsPermitted(call);
   // Room in a block that it has is enough: a node that still gives addresses must not lose its pods.
   if (claimFault !== undefined && !(await canGiveAddress(call))) throw claimFault;
+}
+
+/** What every ADD reads besides its pod and blocks. */
+function queriesOf(call: Call, isAllAsked: boolean): readonly Query[] {
+  if (!hasOwnIpam(call)) return [CLUSTER_INFORMATION];
+  const often = [CLUSTER_INFORMATION, IP_POOLS];
+  return isAllAsked ? [...often, IPAM_CONFIGURATION, IP_RESERVATIONS, { type: "get", ref: { kind: "Node", name: call.node } }] : often;
+}
+
+/** What every ADD commits. */
+function targetsOf(call: Call): readonly CommitTarget[] {
+  if (call.plugin === "netplug-ipam") return ["blocks"];
+  return hasOwnIpam(call) ? ["blocks", "endpoints"] : ["endpoints"];
 }
 
 /** Whether a block of the node has an address that is neither in use nor reserved, nor cools down. A damaged block gives none. */

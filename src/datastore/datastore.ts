@@ -185,6 +185,9 @@ export interface FoundText {
   readonly revision: Revision;
 }
 
+/** What an ADD commits. */
+export type CommitTarget = "blocks" | "endpoints";
+
 /** What a read does beyond answering its queries. */
 export interface ReadOptions extends RequestOptions {
   /**
@@ -200,8 +203,13 @@ export interface ReadOptions extends RequestOptions {
   readonly damageOf?: "all" | "blocks";
   /** Called for each page of a long list of a kind, where there are pages, with the number of what is on it. */
   readonly onPage?: (kind: Kind | "IPAMBlock", number: number) => void;
-  /** Whether the read fails, too, when nothing can be committed: on etcd, an alarm is raised, which takes a request more. @default false */
-  readonly wantsToCommit?: boolean;
+  /**
+   * What the caller wants to commit: the read fails, too, when that cannot be. On etcd an alarm is raised then, which takes a request more; on
+   * Kubernetes our account may not write it, which takes a request more for each. Where nobody says so, the read does not fail.
+   *
+   * @default nothing
+   */
+  readonly wantsToCommit?: readonly CommitTarget[] | undefined;
   /**
    * For a caller that wants to commit addresses: called with the reason when this node cannot claim a block. On Kubernetes it must note each on
    * its disk first.

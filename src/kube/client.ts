@@ -34,6 +34,12 @@ export interface ListOptions extends Selection, CallOptions {
   readonly onPage?: ((number: number) => void) | undefined;
 }
 
+/** How fresh the answer about one object must be. */
+export interface GetOptions extends CallOptions {
+  /** "0": whatever the server has in its cache, so that it does not ask its etcd. @default the newest */
+  readonly resourceVersion?: string | undefined;
+}
+
 /** Of create, update and patch. */
 export interface WriteOptions extends CallOptions {
   /** `status`, `token`, `eviction`, …. */
@@ -77,9 +83,10 @@ export class KubeClient {
   }
 
   /** @returns undefined when there is no such object */
-  async get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectName, options: CallOptions = {}): Promise<T | undefined> {
+  async get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectName, options: GetOptions = {}): Promise<T | undefined> {
+    const { resourceVersion } = options;
     try {
-      return await this.#call<T>(toRequest("get", type, ref, { isRepeatable: true }), options);
+      return await this.#call<T>(toRequest("get", type, ref, { query: { resourceVersion }, isRepeatable: true }), options);
     } catch (thrown) {
       if (isKubeError(thrown, "notFound")) return undefined;
       throw thrown;

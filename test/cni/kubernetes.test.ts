@@ -1,17 +1,14 @@
-/** What only the Kubernetes datastore has: rights one by one, CRDs, pods that go and come back, records that are annotations. */
+/** What only the Kubernetes datastore has: CRDs, pods that go and come back, records that are annotations. */
 
 import { beforeEach, describe, expect } from "bun:test";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CniJson, hostInterfaceName } from "../support/programs/cni.ts";
-import type { Json } from "../support/programs/cni-call.ts";
-import { createPod, deletePod, podArgs, type TestPod } from "../support/servers/kubernetes.ts";
+import { hostInterfaceName } from "../support/programs/cni.ts";
+import { createPod, deletePod, type TestPod } from "../support/servers/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { setReady } from "../support/cli/netplugctl.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { annotationsOf } from "../support/servers/pod-records.ts";
 import { startPodWorldOnKubernetes } from "../support/node/pod-world.ts";
-import { untilAllowed } from "../support/servers/rights.ts";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
 import { deleteCrds } from "../support/servers/delete-crds.ts";
 
@@ -228,133 +225,6 @@ test("no more requests are made than the network config allows (needs cluster)",
   await node.del(call);
 });
 
-describe("rights", () => {
-  interface Rule {
-    readonly apiGroups: readonly string[];
-    readonly resources: readonly string[];
-    readonly verbs: readonly string[];
-    readonly resourceNames?: readonly string[];
-  }
-
-  /** The role that we ship, one right a rule. */
-  function shippedRights(): readonly Rule[] {
-    const documents = readFileSync(join(import.meta.dir, "../../manifests/rbac.yaml"), "utf8").split("\n---\n");
-    const roles = documents.map((text) => Bun.YAML.parse(text) as { kind: string; metadata: { name: string }; rules?: readonly Rule[] });
-    const rules = roles.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "netplug-cni")?.rules ?? [];
-    return rules.flatMap(({ resources, verbs, ...rest }) =>
-      resources.flatMap((resource) => verbs.map((verb): Rule => ({ ...rest, resources: [resource], verbs: [verb] }))),
-    );
-  }
-
-  /** A user who lacks one right of the role. */
-  async function withoutRight(resource: string, verb: string): Promise<Json> {
-    const user = `without-${verb}-${resource.replaceAll(/\W/g, "-")}`;
-    const rules = shippedRights().filter(({ resources, verbs }) => !(resources[0] === resource && verbs[0] === verb));
-    const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: user }, rules };
-    await api.kubectl(["create", "-f", "-"], JSON.stringify(role));
-    await api.kubectl(["create", "clusterrolebinding", user, `--clusterrole=${user}`, `--user=${user}`]);
-    await untilAllowed(api, user, verb === "patch" ? "get" : "patch", verb === "patch" ? "pods" : "pods/status");
-    return node.config({
-      kubernetes: { kubeconfig: api.issue(user).kubeconfigFile },
-      ipam_lock_file: join(node.folder, user, "lock"),
-    });
-  }
-
-  test.each<[verb: string, resource: string, shown: string, inStatus: 50 | undefined]>([
-    ["get", "pods", "pods", 50],
-    ["patch", "pods/status", "pods/status", undefined],
-    ["get", "namespaces", "namespaces", 50],
-    ["get", "nodes", "nodes", undefined],
-    ["get", "clusterinformations", "clusterinformations.netplug.io", 50],
-    ["get", "ipamconfigurations", "ipamconfigurations.netplug.io", undefined],
-    ["list", "ippools", "ippools.netplug.io", 50],
-    ["get", "ippools", "ippools.netplug.io", undefined],
-    ["list", "ipreservations", "ipreservations.netplug.io", undefined],
-    ["list", "ipamblocks", "ipamblocks.netplug.io", undefined],
-    ["create", "ipamblocks", "ipamblocks.netplug.io", undefined],
-  ])(
-    "without %s on %s an ADD is code 108 with verb, resource and role, and leaves nothing (needs cluster)",
-    async (verb, resource, shown, inStatus) => {
-      // a block that stands would be updated, not created
-      await api.kubectl(["delete", "ipamblocks", "--all"]);
-      const pod = await makePod();
-      using netns = new TestNetns();
-      const config = await withoutRight(resource, verb);
-      const reply = await node.call("ADD", { containerID: node.newContainerID(), netns: netns.path, args: pod.args, config });
-      expect([reply.json?.code, reply.json?.msg]).toEqual([108, `${verb} ${shown} is not permitted; role netplug-cni`]);
-      expect([netns.link("eth0"), await node.addressesInUse(), await node.endpoints()]).toEqual([undefined, 0, []]);
-      const asked = await node.call("STATUS", { config });
-      expect([asked.json?.code, asked.json?.msg]).toEqual([inStatus, inStatus && reply.json?.msg]);
-    },
-  );
-
-  test("without update on ipamblocks a DEL is code 108 when all that is here is done; with it, the next one releases (needs cluster)", async () => {
-    const pod = await makePod();
-    using netns = new TestNetns();
-    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
-    await node.add(netns, call);
-    const reply = await node.call("DEL", { ...call, config: await withoutRight("ipamblocks", "update") });
-    expect([reply.json?.code, reply.json?.msg]).toEqual([108, "update ipamblocks.netplug.io is not permitted; role netplug-cni"]);
-    expect([netns.link("eth0"), await node.addressesInUse()]).toEqual([undefined, 1]);
-    await node.del(call);
-  });
-
-  test("without get on ipamblocks the ADD after the first is code 108: it knows its blocks by name (needs cluster)", async () => {
-    using first = new TestNetns();
-    using second = new TestNetns();
-    const config = await withoutRight("ipamblocks", "get");
-    const withAll = node.config({ ipam_lock_file: config["ipam_lock_file"] });
-    const call = { containerID: node.newContainerID(), netns: first.path, args: (await makePod()).args, config: withAll };
-    await node.add(first, call);
-    const next = { containerID: node.newContainerID(), netns: second.path, args: (await makePod()).args, config };
-    const reply = await node.call("ADD", next);
-    expect([reply.json?.code, reply.json?.msg]).toEqual([108, "get ipamblocks.netplug.io is not permitted; role netplug-cni"]);
-    expect([second.link("eth0"), await node.addressesInUse()]).toEqual([undefined, 1]);
-    await node.del(call);
-  });
-
-  test("without delete on ipamblocks a GC is code 108 once a block has been empty for long; with it the block goes (needs cluster)", async () => {
-    const pod = await makePod();
-    using netns = new TestNetns();
-    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
-    await node.add(netns, call);
-    await node.del(call);
-    type Block = { readonly metadata: object; readonly spec: { readonly allocations: string } };
-    const blocks = async (): Promise<readonly Block[]> =>
-      (JSON.parse(await api.kubectl(["get", "ipamblocks", "-o", "json"])) as { readonly items: readonly Block[] }).items;
-    for (const { spec, ...rest } of await blocks()) {
-      const allocations = JSON.stringify({ ...(JSON.parse(spec.allocations) as Json), emptySince: Math.floor(Date.now() / 1000) - 301 });
-      await api.kubectl(["replace", "-f", "-"], JSON.stringify({ ...rest, spec: { ...spec, allocations } }));
-    }
-    const collect = async (config: Json): Promise<CniJson | undefined> =>
-      (await node.call("GC", { config: { ...config, "cni.dev/valid-attachments": [] } })).json;
-    const refused = await collect(await withoutRight("ipamblocks", "delete"));
-    expect([refused?.code, refused?.msg]).toEqual([
-      108,
-      expect.stringContaining("delete ipamblocks.netplug.io is not permitted; role netplug-cni"),
-    ]);
-    expect((await blocks()).length).toBeGreaterThan(0);
-    expect(await collect(node.config())).toBeUndefined();
-    expect(await blocks()).toEqual([]);
-  });
-
-  test("to list pods, or to watch anything, are not needed and not given (needs cluster)", async () => {
-    const pod = await makePod();
-    using netns = new TestNetns();
-    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args, config: node.config() };
-    const prevResult = await node.add(netns, call);
-    const check = await node.call("CHECK", { ...call, config: { ...call.config, prevResult } });
-    const gc = await node.call("GC", {
-      config: { ...call.config, "cni.dev/valid-attachments": [{ containerID: call.containerID, ifname: "eth0" }] },
-    });
-    const status = await node.call("STATUS", { config: call.config });
-    expect([check.stdout, gc.stdout, status.stdout]).toEqual(["", "", ""]);
-    await node.del(call);
-    const rights = shippedRights().map(({ verbs, resources }) => `${verbs[0]} ${resources[0]}`);
-    expect(rights.filter((right) => right.startsWith("watch ") || right === "list pods")).toEqual([]);
-  });
-});
-
 // Last: it takes the CRDs away.
 test("without our CRDs ADD is code 112, and STATUS 50, with the command that applies them; DEL has nothing to do (needs cluster)", async () => {
   const pod = await makePod();
@@ -371,11 +241,16 @@ test("without our CRDs ADD is code 112, and STATUS 50, with the command that app
   await node.del(call);
   await node.ctl(["init"]);
   expect((await node.call("STATUS")).stdout).toBe("");
-  await deleteCrds(api, ["ippools.netplug.io"]);
-  expect((await node.call("STATUS")).json).toMatchObject({ code: 50, msg: expect.stringMatching(/ippools.*run "netplugctl init"/) });
-  await node.ctl(["init"]);
-  await deleteCrds(api, ["ipamblocks.netplug.io"]);
-  expect((await node.call("STATUS")).json).toMatchObject({ code: 50, msg: expect.stringMatching(/ipamblocks.*run "netplugctl init"/) });
-  await node.ctl(["init"]);
-  expect((await node.call("ADD", { ...call, args: podArgs(pod) })).json?.code).toBe(101);
+  for (const plural of ["ippools", "ipreservations", "ipamconfigurations", "ipamblocks"]) {
+    await deleteCrds(api, [`${plural}.netplug.io`]);
+    const missing = expect.stringMatching(new RegExp(`${plural}.*run "netplugctl init"`)) as string;
+    expect((await node.call("ADD", call)).json).toMatchObject({ code: 112, msg: missing });
+    // a node that has just found all there asks again in a minute
+    const config = node.config({ ipam_lock_file: join(node.folder, plural, "lock") });
+    expect((await node.call("STATUS", { config })).json).toMatchObject({ code: 50, msg: missing });
+    await node.ctl(["init"]);
+    if (plural === "ippools") await node.createPool("pool-0", { cidr: "10.65.0.0/24" });
+  }
+  await node.add(netns, call);
+  await node.del(call);
 });

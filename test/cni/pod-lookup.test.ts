@@ -24,7 +24,15 @@ const ROLE = isOnEtcd ? "netplug-cni-readonly" : "netplug-cni";
 const RIGHTS_OF_STATUS = [
   "get namespaces",
   "get pods",
-  ...(isOnEtcd ? [] : ["get clusterinformations.netplug.io", "list ippools.netplug.io"]),
+  ...(isOnEtcd
+    ? []
+    : [
+        "get nodes",
+        "get clusterinformations.netplug.io",
+        "get ipamconfigurations.netplug.io",
+        "list ippools.netplug.io",
+        "list ipreservations.netplug.io",
+      ]),
 ];
 
 const [test, world] = onApiServer(

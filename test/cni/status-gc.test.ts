@@ -52,6 +52,21 @@ describe("STATUS", () => {
     });
   });
 
+  onEtcd(() => {
+    test.each([
+      ["ipamconfigurations/default", { kind: "IPAMConfiguration", metadata: { name: "default" }, spec: { maxBlocksPerHost: "many" } }],
+      ["ipreservations/odd", "no reservation"],
+    ])("is code 50 with what every ADD fails with while %s is damaged", async (key, value) => {
+      await node.etcd.ctl(["put", `/netplug/v3/${key}`, JSON.stringify(value)]);
+      using pod = new TestNetns();
+      const added = await node.call("ADD", { containerID: node.newContainerID(), netns: pod.path });
+      const { json } = await node.call("STATUS");
+      await node.etcd.ctl(["del", `/netplug/v3/${key}`]);
+      expect([added.status, json?.code, json?.msg]).toEqual([1, 50, added.json?.msg]);
+      expect((await node.call("STATUS")).status).toBe(0);
+    });
+  });
+
   test("is code 50 when the datastore was never initialised", async () => {
     await using empty = await startEtcd();
     const { status, json } = await node.call("STATUS", {

@@ -37,7 +37,7 @@ async function proposalsOf({ endpoint }: EtcdServer): Promise<string | undefined
 
 /** What somebody asks who wants to commit soon. */
 async function askBeforeCommit(datastore: Datastore): Promise<readonly unknown[]> {
-  return await datastore.read([{ type: "get", ref: poolRef("a") }], { wantsToCommit: true });
+  return await datastore.read([{ type: "get", ref: poolRef("a") }], { wantsToCommit: ["blocks"] });
 }
 
 describe.concurrent("an alarm", () => {

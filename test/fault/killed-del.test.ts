@@ -236,7 +236,9 @@ test.concurrent.each(["GC", "DEL"] as const)(
     using pod = new TestNetns();
     const ofPod = { netns: pod.path, config: { ...WITHOUT_WAIT, ipam: { type: "netplug-ipam", ipv4_pools: ["none"] } } };
     mkdirSync(join(node.folder, "etcd-tokens"));
-    const unfinished = ["ipam.lock.work", "blocks.json", "next-add.any-net.json", "etcd-tokens/1f"].map((name) => `${name}.4194305.0.tmp`);
+    const unfinished = ["ipam.lock.work", "blocks.json", "next-add.any-net.json", "status.any-net", "etcd-tokens/1f"].map(
+      (name) => `${name}.4194305.0.tmp`,
+    );
     const others = [`blocks.json.${String(process.pid)}.0.tmp`, "somebody-elses.4194305.0.tmp", "blocks.json.4194305.tmp"];
     for (const name of [...unfinished, ...others]) writeFileSync(join(node.folder, name), "");
     if (verb === "DEL") expect((await node.call("ADD", ofPod)).json?.code).toBe(100);

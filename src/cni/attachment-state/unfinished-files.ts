@@ -11,12 +11,12 @@ export function removeUnfinished(call: LocalCall): void {
   for (const kind of NODE_FILES) removeIn(call, folderOf(call, kind), (name) => name.startsWith(`${call.config.name}${SEPARATOR}`));
 }
 
-/** Removes those of what calls of the node leave for each other besides: count of work, hint of blocks, prefetch, tokens. */
+/** Removes those of what calls of the node leave for each other besides: count of work, hint of blocks, prefetch, note of STATUS, tokens. */
 export function removeUnfinishedOfNode(call: LocalCall): void {
   const { ipamLockFile, runFolder: folder } = call.config;
   const workFile = `${ipamLockFile.slice(folder.length + 1)}.work`;
   // Others may have files in that folder, too.
-  removeIn(call, folder, (name) => name === workFile || name === "blocks.json" || /^next-add\..+\.json$/.test(name));
+  removeIn(call, folder, (name) => name === workFile || name === "blocks.json" || /^(?:next-add\..+\.json|status\..+)$/.test(name));
   removeIn(call, `${folder}/etcd-tokens`, () => true);
 }
 

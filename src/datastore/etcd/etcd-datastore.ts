@@ -43,7 +43,7 @@ export class EtcdDatastore implements Datastore {
     const plans = queries.map((query) => planQuery(query));
     const ranges = plans.flatMap((plan) => plan.ranges);
     const { ranges: replies } = await readSnapshot(this.#client, ranges, options);
-    if (options.wantsToCommit === true) await (await import("./alarms.ts")).requireNoAlarm(this.#client, options);
+    if (options.wantsToCommit !== undefined) await (await import("./alarms.ts")).requireNoAlarm(this.#client, options);
     return await answer(queries, plans, replies, options);
   }
 

@@ -99,7 +99,7 @@ export class KubernetesDatastore implements Datastore {
   }
 
   async #answer<Qs extends readonly Query[]>(queries: Qs, options: ReadOptions): Promise<Answers<Qs>> {
-    const { mayLag = false, onDamage, onPage, onClaimFault } = options;
+    const { mayLag = false, onDamage, onPage, onClaimFault, wantsToCommit } = options;
     const { client, hints } = this.#parts;
     const batch = new Batch(client, options.signal);
     const nodes = new Map<string, Promise<NodeBlocks>>();
@@ -119,12 +119,15 @@ export class KubernetesDatastore implements Datastore {
     const resources = new ResourceReads(batch, queries, options);
     const sources = { batch, index, nodeBlocks, resources, recent: this.#recent, onDamage, onPage };
     const asked = queries.map((query) => answerQuery(query, sources));
+    const forbidden = wantsToCommit && import("./permitted-writes.ts").then((file) => file.findForbidden(client, wantsToCommit, options));
     if (batch.size > 0) this.#countRound();
     // The first failure is thrown without waiting for the others.
     const answers = await Promise.all(asked);
     const isExplained = !batch.isClusterServed && queries.some(isAboutCluster);
     if (batch.missing !== undefined && !isExplained) throw batch.missing;
     for (const [i, query] of queries.entries()) this.#note(query, answers[i]);
+    const denial = await forbidden;
+    if (denial !== undefined) throw denial;
     if (onClaimFault !== undefined && hints !== undefined) {
       const fault = await (await import("./claim-fault.ts")).findClaimFault(hints);
       if (fault !== undefined) onClaimFault(fault);

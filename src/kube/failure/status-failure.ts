@@ -75,8 +75,13 @@ function toForbidden(request: KubeRequest, text: string, { role }: FailureContex
   const denied = parseDenied(text) ?? deniedCreate(request, text) ?? deniedRead(request);
   if (denied === undefined) return new KubeError("forbidden", `${toActionText(request)}: refused: ${text}`, options);
   if (denied.verb.startsWith("impersonate")) return toImpersonationDenied(denied, { ...options, details: text });
+  return toDenial(denied, { role }, { ...options, details: text });
+}
+
+/** The failure of what no role permits. */
+export function toDenial(denied: DeniedAction, { role }: Pick<FailureContext, "role">, options: KubeErrorOptions = {}): KubeError {
   const message = `${denied.verb} ${denied.resource} is not permitted${role === undefined ? "" : `; role ${role}`}`;
-  return new KubeError("forbidden", message, { ...options, denied, details: text });
+  return new KubeError("forbidden", message, { ...options, denied });
 }
 
 /** Without `denied`: no role of ours permits it, and nothing is gained by waiting for a server that starts. */
