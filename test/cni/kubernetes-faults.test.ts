@@ -193,3 +193,22 @@ describe("a pod", () => {
     }
   });
 });
+
+test("a pod that is made anew while its ADD loses the race for a block is not stamped either (needs cluster)", async () => {
+  await withVictim(async (victim, netns) => {
+    expect((await call("ADD", victim)).status).toBe(0);
+    expect((await call("DEL", victim)).status).toBe(0);
+    let hasLost = false;
+    proxy.decide = async ({ method, resource }): Promise<Fate> => {
+      if (hasLost || method !== "PUT" || !resource.startsWith("ipamblocks/")) return "pass";
+      hasLost = true;
+      await api.kubectl(["annotate", "ipamblocks", "--all", "example.org/changed=yes"]);
+      await removePod();
+      await makePod();
+      return "pass";
+    };
+    const { status, json } = await call("ADD", victim);
+    expect([hasLost, status, json?.code]).toEqual([true, 1, 106]);
+    expect([await look(), netns.link("eth0")]).toEqual([NOTHING, undefined]);
+  });
+});

@@ -125,7 +125,12 @@ describe("the node's pod CIDR", () => {
 
 describe("code 107, naming the node, for", () => {
   test.each<[string, Json, Json, string]>([
-    ["a node that is not there", { subnet: "usePodCidr" }, { node_name: "no-such-node" }, 'find node "no-such-node"'],
+    [
+      "a node that is not there",
+      { subnet: "usePodCidr" },
+      { node_name: "no-such-node" },
+      'find node "no-such-node": the API server has no such node; set "kubernetes.node_name" to the name that it has there',
+    ],
     [
       "a node without pod CIDR",
       { subnet: "usePodCidr" },
@@ -136,7 +141,7 @@ describe("code 107, naming the node, for", () => {
       "a family that it has not",
       { ranges: [[{ subnet: "usePodCidr" }]] },
       { node_name: "only-six" },
-      'node "only-six" has no IPv4 pod CIDR',
+      'node "only-six" has no IPv4 pod CIDR; its pod CIDRs are "fd44:6::/64"',
     ],
   ])("%s (needs cluster)", async (_what, ipam, kubernetes, message) => {
     const { code, msg } = await refusal(hostLocal(ipam, kubernetes));

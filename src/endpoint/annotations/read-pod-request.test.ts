@@ -136,8 +136,9 @@ describe("addresses", () => {
     expect(texts(read({ ipAddrsNoIpam: value }))).toMatchObject({ addresses: [], addressesWithoutIpam: addresses });
   });
 
-  test("are told to be the annotation's, for messages", () => {
-    expect(read({ ipAddrs: '["10.65.0.7"]' }).namedBy).toEqual({ addresses: 'annotation "cni.netplug.io/ipAddrs" of pod "prod/web-0"' });
+  test.each(["ipAddrs", "ipAddrsNoIpam"])("are told to be the annotation's, for messages: %s", (annotation) => {
+    const addresses = `annotation "cni.netplug.io/${annotation}" of pod "prod/web-0"`;
+    expect(read({ [annotation]: '["10.65.0.7"]' }).namedBy).toEqual({ addresses });
   });
 
   test("count on the pod only", () => {
