@@ -250,8 +250,13 @@ describe("pools", () => {
       await using attached = await AttachedPod.add(world, await makePod({ ipv4pools: '["10.65.0.0/24"]' }, inNamespace), config);
       expect(attached.addresses).toEqual([expect.stringMatching(/^10\.65\.0\./), expect.stringMatching(/^fd66::/)]);
     }
-    await using attached = await AttachedPod.add(world, await makePod({ ipv4pools: "[]" }), config);
-    expect(attached.addresses[0]).toStartWith("10.65.0.");
+    for (const [pool, begin] of [
+      ["pool-0", "10.65.0."],
+      ["blue", "10.66.0."],
+    ] as const) {
+      await using attached = await AttachedPod.add(world, await makePod({ ipv4pools: "[]" }), podConfig({ ipam: { ipv4_pools: [pool] } }));
+      expect(attached.addresses[0]).toStartWith(begin);
+    }
   });
 
   test("that do not exist, are of the other family, or only a part of one, are code 100 (needs cluster)", async () => {
@@ -288,13 +293,15 @@ describe("pools", () => {
 });
 
 test("families of the pod come before the namespace's, those before the config's, also where that wants none (needs cluster)", async () => {
-  await createNamespace(world.api, "six", { annotations: { ipFamilies: '["IPv6"]' } });
+  await createNamespace(world.api, "six", { annotations: { ipFamilies: '["IPv6"]', hwAddr: "02:00:5e:10:00:01" } });
   const neither = podConfig({ ipam: { assign_ipv4: "false", assign_ipv6: "false" } });
   const families = async (pod: TestPod, config: Json): Promise<readonly string[]> => {
     await using attached = await AttachedPod.add(world, pod, config);
     return attached.addresses.map((address) => (address.includes(":") ? "IPv6" : "IPv4"));
   };
   expect(await families(await makePod({}, { namespace: "six" }), podConfig())).toEqual(["IPv6"]);
+  const warning = expect.stringMatching(/"cni\.netplug\.io\/hwAddr" of namespace "six" .*has no effect: it counts on pods only/) as string;
+  expect(node.logLines().map(({ msg }) => msg)).toContainEqual(warning);
   expect(await families(await makePod({ ipFamilies: '["IPv6", "IPv4"]' }, { namespace: "six" }), podConfig())).toEqual(["IPv4", "IPv6"]);
   expect(await families(await makePod({ ipFamilies: '["IPv4"]' }), neither)).toEqual(["IPv4"]);
   expect((await refusal(await makePod(), neither)).code).toBe(7);
