@@ -1,8 +1,8 @@
 /** What becomes of objects after they were found. */
 
-import type { Resource } from "../../api/resource.ts";
 import type { BlockRef } from "../../api/ipam-block.ts";
-import type { Datastore, ResourceRef, WatchEvent } from "../../datastore/datastore.ts";
+import type { Resource } from "../../api/resource.ts";
+import type { Datastore, ResourceRef } from "../../datastore/datastore.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
 import { matchesLabels } from "../arguments/label-selector.ts";
 import { type BlockSpec, toBlockResource, toShownBlockName } from "./block-resource.ts";
@@ -26,56 +26,77 @@ interface WatchStart {
 
 /**
  * Everything that differs from what was found, then from what was told: also what happened between the two, and while the connection was
- * lost. An object whose labels no longer fit is gone, and so is one that can no longer be read. A change that nobody can see, such as one of a pod that is none of its endpoint, is not told.
+ * lost. An object whose labels no longer fit is gone, and so is one that can no longer be read. A change that nobody can see, such as one
+ * of a pod that is none of its endpoint, is not told.
  */
 export async function* watchChanges(
   datastore: Datastore,
-  { info, names }: Named,
+  named: Named,
   scope: Scope,
   { found, signal, onUnreadable }: WatchStart,
 ): AsyncIterable<readonly Change[]> {
-  const wanted = new Set(names.map(toKnownName));
-  const isNamed = ({ names, namespace }: Naming): boolean =>
-    (wanted.size === 0 || names.some((name) => wanted.has(name))) &&
-    (!info.namespaced || scope.namespace === undefined || namespace === scope.namespace);
-  const isAsked = (resource: Resource<string>): boolean =>
-    isNamed(namingOf(resource)) && (scope.selector === undefined || matchesLabels(scope.selector, resource.metadata.labels));
-  const told = new Map(found.map((resource) => [keyOf(resource), resource]));
-  const tell = (key: string, after: Resource<string> | undefined): readonly Change[] => {
-    const before = told.get(key);
-    if (after === undefined || !isAsked(after))
-      return told.delete(key) && before !== undefined ? [{ type: "DELETED", object: before }] : [];
-    told.set(key, after);
-    if (before === undefined) return [{ type: "ADDED", object: after }];
-    return isSame(before, after) ? [] : [{ type: "MODIFIED", object: after }];
-  };
-  const tellGone = (ref: ResourceRef | BlockRef): readonly Change[] => {
-    const key = "cidr" in ref ? [...told].find(([, { spec }]) => isBlockAt(spec, ref))?.[0] : keyOf({ metadata: ref });
-    return key === undefined ? [] : tell(key, undefined);
-  };
+  const told = new ToldObjects(found, isAskedBy(named, scope));
+  const isNamed = isNamedBy(named, scope);
   /** Of a snapshot that is being told; undefined: changes are. */
   let snapshot: Map<string, Resource<string>> | undefined;
-  for await (const event of datastore.watch({ kinds: [info.kind], signal })) {
-    const put = toResource(event, datastore.type);
-    if (event.type === "reset") snapshot = new Map();
-    else if (event.type === "unreadable") {
-      const { ref, reason } = event;
-      if (ref === undefined || isNamed(namingOfRef(ref, datastore.type))) onUnreadable(reason);
-      if (ref !== undefined && snapshot === undefined) yield tellGone(ref);
-    } else if (event.type === "in-sync" && snapshot !== undefined) {
-      const all = snapshot;
-      snapshot = undefined;
-      yield [...new Set([...told.keys(), ...all.keys()])].flatMap((key) => tell(key, all.get(key)));
-    } else if (put !== undefined) {
-      if (snapshot === undefined) yield tell(keyOf(put), put);
-      else snapshot.set(keyOf(put), put);
-    } else if (event.type === "delete" || event.type === "delete-block") yield tellGone(event.ref);
+  for await (const event of datastore.watch({ kinds: [named.info.kind], signal })) {
+    switch (event.type) {
+      case "reset":
+        snapshot = new Map();
+        break;
+      case "put":
+      case "put-block": {
+        const object = event.type === "put" ? event.stored.value : toBlockResource(event.stored, datastore.type);
+        if (snapshot === undefined) yield told.becomes(keyOf(object), object);
+        else snapshot.set(keyOf(object), object);
+        break;
+      }
+      case "in-sync":
+        if (snapshot !== undefined) yield told.becomeAll(snapshot);
+        snapshot = undefined;
+        break;
+      case "delete":
+      case "delete-block":
+        yield told.isGone(event.ref);
+        break;
+      case "unreadable":
+        if (event.ref === undefined || isNamed(namingOfRef(event.ref, datastore.type))) onUnreadable(event.reason);
+        if (event.ref !== undefined && snapshot === undefined) yield told.isGone(event.ref);
+    }
   }
 }
 
-function toResource(event: WatchEvent, datastore: Datastore["type"]): Resource<string> | undefined {
-  if (event.type === "put") return event.stored.value;
-  return event.type === "put-block" ? toBlockResource(event.stored, datastore) : undefined;
+/** The objects as they were last told, and what of a new state is to be told. */
+class ToldObjects {
+  readonly #objects: Map<string, Resource<string>>;
+  readonly #isAsked: (object: Resource<string>) => boolean;
+
+  constructor(found: readonly Resource<string>[], isAsked: (object: Resource<string>) => boolean) {
+    this.#objects = new Map(found.map((object) => [keyOf(object), object]));
+    this.#isAsked = isAsked;
+  }
+
+  /** @param after undefined: it is gone */
+  becomes(key: string, after: Resource<string> | undefined): readonly Change[] {
+    const before = this.#objects.get(key);
+    if (after === undefined || !this.#isAsked(after)) {
+      this.#objects.delete(key);
+      return before === undefined ? [] : [{ type: "DELETED", object: before }];
+    }
+    this.#objects.set(key, after);
+    if (before === undefined) return [{ type: "ADDED", object: after }];
+    return isSame(before, after) ? [] : [{ type: "MODIFIED", object: after }];
+  }
+
+  /** @param snapshot all that there is, by {@link keyOf} */
+  becomeAll(snapshot: ReadonlyMap<string, Resource<string>>): readonly Change[] {
+    return [...new Set([...this.#objects.keys(), ...snapshot.keys()])].flatMap((key) => this.becomes(key, snapshot.get(key)));
+  }
+
+  isGone(ref: ResourceRef | BlockRef): readonly Change[] {
+    const key = "cidr" in ref ? [...this.#objects].find(([, { spec }]) => isBlockAt(spec, ref))?.[0] : keyOf({ metadata: ref });
+    return key === undefined ? [] : this.becomes(key, undefined);
+  }
 }
 
 function keyOf({ metadata }: { readonly metadata: Pick<ResourceRef, "namespace" | "name"> }): string {
@@ -86,6 +107,18 @@ function keyOf({ metadata }: { readonly metadata: Pick<ResourceRef, "namespace" 
 interface Naming {
   readonly names: readonly string[];
   readonly namespace?: string | undefined;
+}
+
+function isNamedBy({ info, names }: Named, scope: Scope): (naming: Naming) => boolean {
+  const wanted = new Set(names.map(toKnownName));
+  return ({ names, namespace }) =>
+    (wanted.size === 0 || names.some((name) => wanted.has(name))) &&
+    (!info.namespaced || scope.namespace === undefined || namespace === scope.namespace);
+}
+
+function isAskedBy(named: Named, scope: Scope): (object: Resource<string>) => boolean {
+  const isNamed = isNamedBy(named, scope);
+  return (object) => isNamed(namingOf(object)) && (scope.selector === undefined || matchesLabels(scope.selector, object.metadata.labels));
 }
 
 function namingOf({ kind, metadata: { name, namespace }, spec }: Resource<string>): Naming {
