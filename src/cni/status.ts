@@ -72,7 +72,7 @@ function queriesOf(call: Call, isAllAsked: boolean): readonly Query[] {
 
 /** What every ADD commits. */
 function targetsOf(call: Call): readonly CommitTarget[] {
-  if (call.plugin === "netplug-ipam") return ["blocks"];
+  if (!isMain(call.plugin)) return ["blocks"];
   return hasOwnIpam(call) ? ["blocks", "endpoints"] : ["endpoints"];
 }
 
