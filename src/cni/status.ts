@@ -1,5 +1,6 @@
 /** STATUS: whether an ADD could succeed now, found out by asking. */
 
+import type { Kind } from "../api/resource.ts";
 import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
 import type { CommitTarget, Query } from "../datastore/datastore.ts";
 import { nextOrdinal } from "../ipam/block.ts";
@@ -65,9 +66,16 @@ async function requireDatastore(call: Call): Promise<void> {
 
 /** What every ADD reads besides its pod and blocks. */
 function queriesOf(call: Call, isAllAsked: boolean): readonly Query[] {
-  if (!hasOwnIpam(call)) return [CLUSTER_INFORMATION];
-  const often = [CLUSTER_INFORMATION, IP_POOLS];
-  return isAllAsked ? [...often, IPAM_CONFIGURATION, IP_RESERVATIONS, { type: "get", ref: { kind: "Node", name: call.node } }] : often;
+  const { plugin, config, node } = call;
+  // An ADD that looks up its pod needs none.
+  const profile = isMain(plugin) && !arePodsLookedUp(call) ? [getOf("Profile", config.name)] : [];
+  if (!hasOwnIpam(call)) return [CLUSTER_INFORMATION, ...profile];
+  const rarely = isAllAsked ? [IPAM_CONFIGURATION, IP_RESERVATIONS, getOf("Node", node)] : [];
+  return [CLUSTER_INFORMATION, IP_POOLS, ...rarely, ...profile];
+}
+
+function getOf(kind: Kind, name: string): Query {
+  return { type: "get", ref: { kind, name } };
 }
 
 /** What every ADD commits. */

@@ -56,6 +56,7 @@ describe("STATUS", () => {
     test.each([
       ["ipamconfigurations/default", { kind: "IPAMConfiguration", metadata: { name: "default" }, spec: { maxBlocksPerHost: "many" } }],
       ["ipreservations/odd", "no reservation"],
+      ["profiles/test-net", "no profile"],
     ])("is code 50 with what every ADD fails with while %s is damaged", async (key, value) => {
       await node.etcd.ctl(["put", `/netplug/v3/${key}`, JSON.stringify(value)]);
       using pod = new TestNetns();
