@@ -57,7 +57,7 @@ async function requireDatastore(call: Call): Promise<void> {
     const options = { signal, wantsToCommit: isAllAsked ? targetsOf(call) : undefined };
     const probe = { type: "block", ref: { cidr: PROBED_BLOCK, node } } as const;
     if (isOwnIpam) await datastore.read([probe], { ...options, onClaimFault });
-    else await datastore.read([CLUSTER_INFORMATION], options);
+    else if (isAllAsked) await datastore.read([CLUSTER_INFORMATION], options);
   });
   if (isAllAsked && !datastore.traits.readsOneSnapshot) noteAsPermitted(call);
   // Room in a block that it has is enough: a node that still gives addresses must not lose its pods.
