@@ -256,8 +256,8 @@ test("the API server's own log: no account was refused anything, and each asked 
   const permitted = await rightsOf(cluster, "clusterrole/netplug-cni");
   // what has been garbage for five minutes
   const seldom = new Set(["delete ipamblocks"]);
-  // who it is, this test asks; which version, the installer, to see whether the token is good
-  const ofEverybody = ["create selfsubjectreviews", "get /version"];
+  // who it is, this test asks; what it may do, STATUS; which version, the installer, to see whether the token is good
+  const ofEverybody = ["create selfsubjectreviews", "create selfsubjectaccessreviews", "get /version"];
   const asked = audit.askedBy("netplug-cni-plugin");
   expect(asked.filter((request) => !permitted.includes(request) && !ofEverybody.includes(request))).toEqual([]);
   expect(permitted.filter((right) => !asked.includes(right) && !seldom.has(right))).toEqual([]);
