@@ -41,9 +41,8 @@ async function told(
 ): Promise<readonly string[]> {
   const datastore = {
     type: "etcdv3",
-    // oxlint-disable-next-line require-await -- a watch is asynchronous
     async *watch() {
-      yield* events;
+      for (const event of events) yield await Promise.resolve(event);
     },
   } as unknown as Datastore;
   const texts: string[] = [];
