@@ -10,6 +10,8 @@ export const EXIT = {
   done: 0,
   /** Refused or failed. */
   failed: 1,
+  /** Only of `diff`, which fails with {@link EXIT.usage} instead, as other programs of that name do. */
+  different: 1,
   /** Wrong usage, an unknown kind among it. */
   usage: 2,
 } as const;
@@ -53,8 +55,9 @@ export class AdvisedFailure extends NetplugError {
   }
 }
 
-/** The exit status for whatever a command threw. */
-export function statusOf(thrown: unknown): number {
+/** The exit status for whatever a command threw. @param command the words that name it */
+export function statusOf(thrown: unknown, [command]: readonly string[] = []): number {
+  if (command === "diff") return EXIT.usage;
   if (thrown instanceof CommandFailed) return thrown.status;
   return thrown instanceof UsageError ? EXIT.usage : EXIT.failed;
 }

@@ -6,7 +6,7 @@ import { UsageError } from "./failure.ts";
 import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat, type ReportFormat } from "./output/format.ts";
 import { parseLabelSelector } from "./arguments/label-selector.ts";
 
-/** `-f` of commands that want files: `create`, `apply`, `replace`, `validate`. */
+/** `-f` of commands that want files: `create`, `apply`, `diff`, `replace`, `validate`. */
 export const filenames = {
   kind: "parsed",
   parse: String,
@@ -15,7 +15,7 @@ export const filenames = {
   variadic: true,
 } as const;
 
-/** Of `create`, `apply`, `replace` and `validate`: where documents are, `-` for stdin, and the namespace of those that name none. */
+/** Of the commands that want files: where documents are, `-` for stdin, and the namespace of those that name none. */
 export interface DocumentFlags {
   readonly filename: readonly string[];
   readonly namespace?: string;

@@ -17,7 +17,7 @@ import { commandMeantBy } from "./arguments/other-tools.ts";
  *
  * @param argv without the program's own name
  * @param program what a person types to call it, for messages
- * @returns 0 done, 1 refused or failed, 2 wrong usage
+ * @returns 0 done, 1 refused or failed, 2 wrong usage; of `diff` 0 nothing to change, 1 something, 2 the rest
  */
 export async function runCli(argv: readonly string[], givenIo: CliIo, program = "netplugctl"): Promise<number> {
   // Who completes a word is typing it.
@@ -31,7 +31,7 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
   const report = (thrown: unknown): number => {
     const text = toFailureText(thrown, { program, options }, command);
     io.stderr.write(io.stderr.isTerminal ? text.replace(/^[^\n]*/, red) : text);
-    return statusOf(thrown);
+    return statusOf(thrown, command);
   };
   let status: number | undefined;
   const base = {

@@ -59,6 +59,19 @@ const apply = buildCommand<DocumentFlags, [], CliContext>({
   docs: { brief: "create objects, or make existing ones like them" },
 });
 
+const diff = buildCommand<DocumentFlags, [], CliContext>({
+  loader: runs(async () => (await import("./commands/diff.ts")).diff),
+  parameters: { flags: inputFlags, aliases: inputAliases },
+  docs: {
+    brief: "show what apply would change",
+    fullDescription: [
+      "show what apply would change, and change nothing",
+      "",
+      "Exit status: 0 nothing would change, 1 something would, 2 refused, failed or wrong usage.",
+    ].join("\n"),
+  },
+});
+
 const replace = buildCommand<DocumentFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/create.ts")).replace),
   parameters: { flags: inputFlags, aliases: inputAliases },
@@ -151,5 +164,15 @@ const label = (program: string) =>
 
 /** By the word that calls them. @param program what a person types to call it, for examples */
 export function resourceCommands(program: string) {
-  return { create, apply, replace, delete: remove(program), get: get(program), patch: patch(program), label: label(program), validate };
+  return {
+    create,
+    apply,
+    diff,
+    replace,
+    delete: remove(program),
+    get: get(program),
+    patch: patch(program),
+    label: label(program),
+    validate,
+  };
 }

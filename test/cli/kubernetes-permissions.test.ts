@@ -116,6 +116,11 @@ describe("with the role for viewers", () => {
       expect([argv, await world.ctl(argv, { env: viewer })]).toMatchObject([argv, { stderr: "" }]);
   });
 
+  test("diff shows what an administrator would change (needs cluster)", async () => {
+    const { status, stdout, stderr } = await world.ctl(["diff", "-f", "-"], { env: viewer, stdin: poolYaml("viewed", "10.91.0.0/24") });
+    expect([status, stdout, stderr]).toEqual([1, expect.stringContaining("+  cidr: 10.91.0.0/24\n"), ""]);
+  });
+
   test.each([
     [["init"], "get customresourcedefinitions.apiextensions.k8s.io"],
     [["create", "-f", "-"], "create ippools.netplug.io"],

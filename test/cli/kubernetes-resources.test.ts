@@ -107,6 +107,22 @@ describe("what one prints, the other takes:", () => {
   });
 });
 
+test("diff shows of an object what kubectl's shows, and changes nothing (needs cluster)", async () => {
+  await world.done(["apply", "-f", "-"], { stdin: poolYaml("compared", "10.119.0.0/16", { natOutgoing: true }) });
+  const before = await world.read("ippool", "compared");
+  const stdin = poolYaml("compared", "10.119.0.0/16", { natOutgoing: false, disabled: true, nodeSelector: "has(rack)" });
+  const changesOf = (text: string): readonly string[] => text.split("\n").filter((line) => /^[-+] (?! *generation:)/.test(line));
+  const ours = await world.ctl(["diff", "-f", "-"], { stdin });
+  // Its status says that there are differences.
+  const theirs = await world.api.kubectl(["diff", "-f", "-"], stdin).catch((error: Error) => error.message);
+  expect(changesOf(ours.stdout)).toHaveLength(6);
+  expect([ours.status, changesOf(ours.stdout)]).toEqual([1, changesOf(theirs)]);
+  expect(await world.read("ippool", "compared")).toEqual(before);
+  await world.done(["apply", "-f", "-"], { stdin });
+  expect(await world.ctl(["diff", "-f", "-"], { stdin })).toEqual({ status: 0, stdout: "", stderr: "" });
+  await world.done(["delete", "ippool", "compared"]);
+});
+
 describe("a change by us", () => {
   test("keeps what others have in the object (needs cluster)", async () => {
     const owner = await world.read<{ metadata: { uid: string } }>("tier", "default");

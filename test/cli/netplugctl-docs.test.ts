@@ -50,6 +50,8 @@ const ENDPOINTS = { web: { app: "web" }, new: { app: "web", canary: "true" } } a
 /** What is the same on both datastores, once they are prepared and node n1 and {@link ENDPOINTS} exist. @param read one object as the datastore's own client has it */
 async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, name: string) => Promise<unknown>): Promise<void> {
   expect(await type(reader, "netplugctl validate -f pools.yaml")).toContain("valid");
+  await expect(type(reader, "netplugctl diff -f pools.yaml")).rejects.toThrow(/\+ {2}cidr: 10\.65\.0\.0\/16/);
+  expect(await read("ippools", "pods")).toBeUndefined();
   await type(reader, "netplugctl apply -f pools.yaml");
   expect(await read("ippools", "pods")).toMatchObject({ spec: { cidr: "10.65.0.0/16" } });
   await type(reader, "netplugctl create -f …", { "…": "others.yaml" });

@@ -31,7 +31,7 @@ const COMMANDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Commands whose file follows `-f`. */
-const FILE_COMMANDS: ReadonlySet<string> = new Set(["create", "apply", "replace", "validate"]);
+const FILE_COMMANDS: ReadonlySet<string> = new Set(["create", "apply", "diff", "replace", "validate"]);
 
 /** Commands whose address follows `--ip`. */
 const ADDRESS_COMMANDS: ReadonlySet<string> = new Set(["ipam show", "ipam release"]);
@@ -58,7 +58,7 @@ export function commandMeantBy(words: readonly string[], following: readonly str
   if (words.length === 1 && words[0] === "help") return [...following.filter(isPlain), "--help"].join(" ");
   const [argument = ""] = words.slice(-1);
   const command = words.slice(0, -1).join(" ");
-  if (FILE_COMMANDS.has(command) && [argument, ...following].some(isDryRun)) return "validate -f FILE";
+  if (FILE_COMMANDS.has(command) && [argument, ...following].some(isDryRun)) return "diff -f FILE";
   if (isPlain(argument)) {
     if (FILE_COMMANDS.has(command) && argument.includes(".")) return `${command} -f ${argument}`;
     if (ADDRESS_COMMANDS.has(command) && tryParseAddress(argument) !== undefined) return `${command} --ip=${argument}`;
@@ -72,7 +72,7 @@ function isPlain(word: string): boolean {
   return /^[\w.:/][\w.:/-]*$/.test(word);
 }
 
-/** An option of kubectl; what it would find without the datastore, `validate` finds. */
+/** An option of kubectl. */
 function isDryRun(word: string): boolean {
   return /^--dry-run(=|$)/.test(word);
 }

@@ -1,29 +1,12 @@
 /** `create`, `apply` and `replace`: objects from files into the datastore. */
 
-import type { AnyResource } from "../../api/registry.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
-import { initialise } from "../../datastore/initialise.ts";
 import { refOf } from "../../datastore/resource-ref.ts";
-import { messageOf, NetplugError } from "../../lib/errors.ts";
-import { VERSION } from "../../lib/version.ts";
-import { withDatastore } from "../access/access.ts";
-import { defaultNamespaceOf } from "../access/default-namespace.ts";
-import { CommandFailed, EXIT } from "../failure.ts";
+import { CommandFailed } from "../failure.ts";
 import type { DocumentFlags } from "../flags.ts";
-import { type Cli, note, say } from "../io.ts";
-import { readDocuments } from "../resources/documents.ts";
-import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fields.ts";
-import { KnownPools } from "../resources/known-pools.ts";
+import { type Cli, note } from "../io.ts";
 import { toPathName, toTitle } from "../resources/object-name.ts";
-import {
-  checkDocumentsToWrite,
-  checkPoolsApart,
-  type InvalidDocument,
-  toInvalidFailure,
-  type ValidDocument,
-} from "../resources/validation.ts";
-import { warnOfNewPools } from "./warn-of-new-pools.ts";
-import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
+import { applyResource, createResource, updateResource } from "../resources/write.ts";
+import { type Write, writeDocuments } from "./write-documents.ts";
 
 /** With `skipExists`, what exists stays as it is, and is no failure. */
 export interface CreateFlags extends DocumentFlags {
@@ -34,7 +17,7 @@ export interface CreateFlags extends DocumentFlags {
 export async function create(cli: Cli, flags: CreateFlags): Promise<number> {
   const write: Write = async (target, resource) => {
     const result = await createResource(target, resource);
-    if ("created" in result) return "created";
+    if ("created" in result) return { outcome: "created" };
     const ref = refOf(resource);
     const isEnding = result.existing.isEnding === true;
     if (flags.skipExists !== true) {
@@ -42,94 +25,21 @@ export async function create(cli: Cli, flags: CreateFlags): Promise<number> {
       throw new CommandFailed(`create ${toTitle(ref)}: it exists`, { next: "apply -f FILE" });
     }
     if (isEnding) note(target, `warning: ${toPathName(ref)} is being deleted: create it when it is gone`);
-    return "exists";
+    return { outcome: "exists" };
   };
-  return writeAll(cli, flags, { mayInitialise: true, mayChange: false, write });
+  return writeDocuments(cli, flags, { mayInitialise: true, mayChange: false, write });
 }
 
 /** Creates objects or makes existing ones like them. */
 export async function apply(cli: Cli, flags: DocumentFlags): Promise<number> {
-  return writeAll(cli, flags, { mayInitialise: true, mayChange: true, write: applyResource });
+  return writeDocuments(cli, flags, { mayInitialise: true, mayChange: true, write: applyResource });
 }
 
 /** Makes existing objects like those given. */
 export async function replace(cli: Cli, flags: DocumentFlags): Promise<number> {
   const write: Write = async (target, resource) => {
     const { outcome } = await updateResource(target, refOf(resource), () => resource);
-    return outcome === "configured" ? "replaced" : outcome;
+    return { outcome: outcome === "configured" ? "replaced" : outcome };
   };
-  return writeAll(cli, flags, { mayInitialise: false, mayChange: true, write });
-}
-
-/** Writes one object. @returns what became of it, in a word */
-type Write = (target: Target, resource: AnyResource) => Promise<string>;
-
-interface WriteAllOptions {
-  /** Whether an empty datastore is initialised first. Not for a replace, which finds nothing in it anyway. */
-  readonly mayInitialise: boolean;
-  /** Whether what exists is changed. */
-  readonly mayChange: boolean;
-  readonly write: Write;
-}
-
-/** Nothing is written unless every document is valid; then one refusal does not stop the others. */
-async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChange, write }: WriteAllOptions): Promise<number> {
-  const { valid: documents, invalid } = checkDocumentsToWrite(
-    await readDocuments(cli.io, flags.filename),
-    flags.namespace,
-    await defaultNamespaceOf(cli),
-  );
-  if (invalid.length > 0) throw toInvalidFailure(mayChange ? await compareWithStored(cli, invalid) : invalid);
-  return withDatastore(cli, async (datastore, openKube) => {
-    const target = { datastore, io: cli.io, pools: new KnownPools(datastore, cli.io.clock) };
-    await requireNoNewOverlap(documents, target.pools);
-    if (mayInitialise) await initialiseIfNew(cli, datastore);
-    const failures: unknown[] = [];
-    const newPools: Extract<AnyResource, { kind: "IPPool" }>[] = [];
-    for (const { resource, origin } of documents) {
-      try {
-        const outcome = await write(target, resource);
-        if (outcome === "created" && resource.kind === "IPPool") newPools.push(resource);
-        say(cli, `${toPathName(refOf(resource))} ${outcome}`);
-      } catch (thrown) {
-        if (documents.length === 1) throw thrown;
-        failures.push(thrown);
-        note(cli, `${origin}: ${messageOf(thrown)}`);
-      }
-    }
-    await warnOfNewPools(cli, { datastore, openKube }, newPools);
-    if (failures.length === 0) return EXIT.done;
-    throw new CommandFailed(`${failures.length} of ${documents.length} objects failed`);
-  });
-}
-
-/** Pools that exist may overlap, for kubectl writes them, too; then they can be changed nevertheless. */
-async function requireNoNewOverlap(documents: readonly ValidDocument[], pools: KnownPools): Promise<void> {
-  if (checkPoolsApart(documents).invalid.length === 0) return;
-  const existing = await pools.cidrs();
-  const { invalid } = checkPoolsApart(documents.filter(({ resource }) => !existing.has(resource.metadata.name)));
-  if (invalid.length > 0) throw toInvalidFailure(invalid);
-}
-
-async function initialiseIfNew(cli: Cli, datastore: Datastore): Promise<void> {
-  const isNew = await initialise(datastore, { clock: cli.io.clock, version: VERSION, random: cli.io.random });
-  if (isNew && datastore.type === "kubernetes") await (await import("../kubernetes/kept-addresses.ts")).warnOfKeptAddresses(cli, datastore);
-}
-
-/** If an invalid object would also change an immutable field, reports that first: to repair the rest would not help. */
-async function compareWithStored(cli: Cli, invalid: readonly InvalidDocument[]): Promise<readonly InvalidDocument[]> {
-  if (!invalid.some(({ error }) => mayChangeImmutable(error))) return invalid;
-  const compare = async (datastore: Datastore, document: InvalidDocument): Promise<InvalidDocument> => {
-    const { resource } = document.error;
-    if (resource === undefined) return document;
-    const [stored] = await datastore.read([{ type: "get", ref: refOf(resource) }]);
-    return stored === undefined ? document : { ...document, error: putImmutableFirst(document.error, stored.value) };
-  };
-  try {
-    return await withDatastore(cli, (datastore) => Promise.all(invalid.map((document) => compare(datastore, document))));
-  } catch (thrown) {
-    // Without the datastore, report at least the faults that are already known.
-    if (thrown instanceof NetplugError) return invalid;
-    throw thrown;
-  }
+  return writeDocuments(cli, flags, { mayInitialise: false, mayChange: true, write });
 }

@@ -56,9 +56,14 @@ function bold(text: string): string {
   return `\x1b[1m${text}\x1b[22m`;
 }
 
-/** For the first line of a failure, where stderr is a terminal. */
+/** For the first line of a failure, and for what goes, on a terminal. */
 export function red(text: string): string {
   return `\x1b[31m${text}\x1b[39m`;
+}
+
+/** For what comes, on a terminal. */
+export function green(text: string): string {
+  return `\x1b[32m${text}\x1b[39m`;
 }
 
 function pad(cell: string, width: number, isRight: boolean): string {

@@ -36,6 +36,14 @@ export interface Target {
 /** What a write did. */
 export type WriteOutcome = "created" | "configured" | "unchanged";
 
+/** What a write did, and to what. */
+interface Applied {
+  readonly outcome: WriteOutcome;
+  /** As it was before; undefined when it was not there. */
+  readonly before?: Resource;
+  readonly resource: Resource;
+}
+
 /**
  * Creates an object with an identity of its own.
  *
@@ -83,7 +91,7 @@ export async function updateResource(
   target: Target,
   ref: ResourceRef,
   change: (current: Resource) => AnyResource,
-): Promise<{ readonly outcome: WriteOutcome; readonly resource: Resource }> {
+): Promise<Applied & { readonly before: Resource }> {
   const { datastore } = target;
   const { isEnding, ...done } = await withRetries(`change ${toTitle(ref)}`, async () => {
     const [information, stored] = await datastore.read([CLUSTER_INFORMATION, { type: "get", ref }]);
@@ -96,11 +104,11 @@ export async function updateResource(
     const next = keepIdentity(stored.value, wanted);
     const before = { ...stored.value, metadata: withoutShown(stored.value.metadata) };
     if (Bun.deepEquals(withoutVersion(before), withoutVersion(next)))
-      return { outcome: "unchanged", resource: stored.value, isEnding } as const;
+      return { outcome: "unchanged", before, resource: stored.value, isEnding } as const;
     requireOwnFields(datastore.type, ref, before, next);
     requireSmall(next);
     const result = await datastore.commit([{ op: "update", resource: next, revision: stored.revision }, ...guards]);
-    return result.committed ? ({ outcome: "configured", resource: next, isEnding } as const) : undefined;
+    return result.committed ? ({ outcome: "configured", before, resource: next, isEnding } as const) : undefined;
   });
   if (isEnding)
     note(target, `warning: ${toPathName(ref)} is being deleted, and what is written to it goes with it: create it when it is gone`);
@@ -108,11 +116,12 @@ export async function updateResource(
 }
 
 /** Creates the object or makes the existing one like it. */
-export async function applyResource(target: Target, resource: AnyResource): Promise<WriteOutcome> {
-  return withRetries(`apply ${toTitle(refOf(resource))}`, async () => {
-    if ("created" in (await createResource(target, resource))) return "created";
+export async function applyResource(target: Target, resource: AnyResource): Promise<Applied> {
+  return withRetries<Applied>(`apply ${toTitle(refOf(resource))}`, async () => {
+    const result = await createResource(target, resource);
+    if ("created" in result) return { outcome: "created", resource: result.created };
     try {
-      return (await updateResource(target, refOf(resource), () => resource)).outcome;
+      return await updateResource(target, refOf(resource), () => resource);
     } catch (error) {
       // Deleted between the two.
       if (error instanceof NotFound) return undefined;

@@ -1,0 +1,127 @@
+/** `netplugctl diff` on etcd: it shows what `apply` would do, and etcd is as it was. On Kubernetes: `kubernetes-resources.test.ts`. */
+
+import { beforeEach, expect, test } from "bun:test";
+import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+
+const world = shareEtcdCliWorld();
+
+beforeEach(async () => {
+  await world.reset();
+  await world.done(["init"]);
+});
+
+/** What is stored, by key. */
+const everything = (): Promise<Readonly<Record<string, unknown>>> => world.stored("/netplug/");
+
+const POOL = "/netplug/v3/ippools/blue";
+
+/** A pool with labels or annotations. */
+const withMetadata = (metadata: object): string =>
+  JSON.stringify({ ...JSON.parse(poolYaml("blue", "10.65.0.0/16")), metadata: { name: "blue", ...metadata } });
+
+test("shows what would be changed or created, in the order of the documents, and changes nothing", async () => {
+  await world.done(["apply", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16", { natOutgoing: true }) });
+  const before = await everything();
+  const stdin = [
+    poolYaml("blue", "10.65.0.0/16", { disabled: true }),
+    resourceYaml("IPReservation", "gateways", { reservedCIDRs: ["10.65.0.0/30"] }),
+  ];
+  expect(await world.ctl(["diff", "-f", "-"], { stdin: stdin.join("\n---\n") })).toEqual({
+    status: 1,
+    stdout: `--- ippool/blue as it is
++++ ippool/blue of stdin, document 1
+@@ -10,9 +10,9 @@
+   blockSize: 26
+   cidr: 10.65.0.0/16
+   disableBGPExport: false
+-  disabled: false
++  disabled: true
+   ipipMode: Never
+   namespaceSelector: ""
+-  natOutgoing: true
++  natOutgoing: false
+   nodeSelector: all()
+   vxlanMode: Never
+--- /dev/null
++++ ipreservation/gateways of stdin, document 2
+@@ -0,0 +1,7 @@
++apiVersion: netplug.io/v3
++kind: IPReservation
++metadata:
++  name: gateways
++spec:
++  reservedCIDRs:
++    - 10.65.0.0/30
+`,
+    stderr: "",
+  });
+  expect(await everything()).toEqual(before);
+});
+
+test("shows labels and annotations that apply would remove, since the document leaves them out", async () => {
+  await world.done(["apply", "-f", "-"], {
+    stdin: withMetadata({ labels: { rack: "r1" }, annotations: { "argocd.argoproj.io/tracking-id": "x" } }),
+  });
+  const { status, stdout } = await world.ctl(["diff", "-f", "-"], { stdin: withMetadata({ labels: { rack: "r2" } }) });
+  expect(status).toBe(1);
+  expect(stdout.split("\n").filter((line) => /^[-+] /.test(line))).toEqual([
+    "-  annotations:",
+    "-    argocd.argoproj.io/tracking-id: x",
+    "-    rack: r1",
+    "+    rack: r2",
+  ]);
+});
+
+test("after apply there is nothing to show, in whatever order the keys are stored", async () => {
+  const document = { stdin: poolYaml("blue", "10.65.0.0/16", { natOutgoing: true }) };
+  await world.done(["apply", "-f", "-"], document);
+  expect(await world.ctl(["diff", "-f", "-"], document)).toEqual({ status: 0, stdout: "", stderr: "" });
+  const { [POOL]: stored } = await world.stored(POOL);
+  const backwards = (value: unknown): unknown =>
+    value !== null && typeof value === "object" && !Array.isArray(value)
+      ? Object.fromEntries(
+          Object.entries(value)
+            .toReversed()
+            .map(([key, part]) => [key, backwards(part)]),
+        )
+      : value;
+  await world.etcd.ctl(["put", POOL, JSON.stringify(backwards(stored))]);
+  expect(await world.ctl(["diff", "-f", "-"], document)).toEqual({ status: 0, stdout: "", stderr: "" });
+  const { stdout } = await world.ctl(["diff", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
+  expect(stdout.split("\n").filter((line) => /^[-+] /.test(line))).toEqual(["-  natOutgoing: true", "+  natOutgoing: false"]);
+});
+
+test("what apply would refuse is refused, with another status than differences; the rest is shown", async () => {
+  await world.done(["apply", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
+  const before = await everything();
+  const refused = { stdin: poolYaml("blue", "10.66.0.0/16") };
+  const applied = await world.ctl(["apply", "-f", "-"], refused);
+  expect(applied.stderr).toContain("spec.cidr");
+  expect(await world.ctl(["diff", "-f", "-"], refused)).toEqual({ ...applied, status: 2 });
+
+  const overlapping = { stdin: poolYaml("part", "10.65.8.0/24") };
+  expect(await world.ctl(["diff", "-f", "-"], overlapping)).toEqual({ ...(await world.ctl(["apply", "-f", "-"], overlapping)), status: 2 });
+
+  const some = await world.ctl(["diff", "-f", "-"], { stdin: [refused.stdin, poolYaml("green", "10.67.0.0/16")].join("\n---\n") });
+  expect(some).toMatchObject({
+    status: 2,
+    stdout: expect.stringMatching(/^--- \/dev\/null\n\+\+\+ ippool\/green of stdin, document 2\n/),
+    stderr: expect.stringMatching(/^stdin, document 1: .*spec\.cidr.*\nnetplugctl: 1 of 2 objects failed\n$/),
+  });
+  expect(await everything()).toEqual(before);
+});
+
+test("a datastore that is not there or not initialised and wrong usage are no differences", async () => {
+  const document = { stdin: poolYaml("blue", "10.65.0.0/16") };
+  expect(await world.ctl(["diff", "-f", "-"], { ...document, env: { ETCD_ENDPOINTS: "http://127.0.0.1:1" } })).toMatchObject({
+    status: 2,
+    stdout: "",
+  });
+  expect(await world.ctl(["diff"])).toMatchObject({ status: 2, stdout: "" });
+
+  await world.reset();
+  const fresh = await world.ctl(["diff", "-f", "-"], document);
+  expect(fresh).toMatchObject({ status: 2, stdout: "", stderr: expect.stringMatching(/\nnext: netplugctl init\n$/) });
+  expect(await everything()).toEqual({});
+});
