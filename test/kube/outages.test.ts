@@ -7,7 +7,7 @@ import { startApiServer } from "../cluster/api-server.ts";
 import { durationOf } from "../support/time/duration.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { failureOf } from "../support/failure-of.ts";
-import { CONFIG_MAPS, openClient, until } from "./support/real-api.ts";
+import { CONFIG_MAPS, openClient, until, WIDGET_CRD, WIDGETS } from "./support/real-api.ts";
 
 const REF = { namespace: "default", name: "thing" };
 
@@ -52,6 +52,27 @@ describe("an API server", () => {
     expect([...reasons]).not.toContain("forbidden");
     await api.server.untilReady();
     own.close();
+  });
+
+  test("that has just started is waited for until it serves custom resources (needs cluster)", async () => {
+    await api.kubectl(["apply", "-f", "-"], JSON.stringify(WIDGET_CRD));
+    await until("the resource", async () => await client.list(WIDGETS));
+    const failures = new Set<string>();
+    for (let turn = 0; turn < 2; turn++) {
+      await api.server.stop();
+      await api.server.launch();
+      await until("an answer", async () => {
+        const failure = await client.get(WIDGETS, { name: "none" }).then(
+          () => undefined,
+          (thrown: KubeError) => thrown,
+        );
+        if (failure !== undefined) failures.add(failure.message);
+        return failure === undefined;
+      });
+      await api.server.untilReady();
+    }
+    // Before it listens there is no connection.
+    expect([...failures].filter((message) => !message.endsWith("connection refused"))).toEqual([]);
   });
 
   test("that stands still ends every request at its limit, and what was written then is not known (needs cluster)", async () => {

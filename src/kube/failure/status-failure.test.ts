@@ -205,9 +205,16 @@ describe("the time to wait", () => {
     expect(failure("get", 429, { message: "x" }, header).retryAfterMs).toBe(ms);
   });
 
-  test("is our own while the server fills its cache, which takes less than the second that it says", () => {
+  test("is our own while the server starts, which takes less than it says", () => {
     const filling = { reason: "TooManyRequests", message: "storage is (re)initializing", details: { retryAfterSeconds: 1 } };
     expect(failure("list", 429, filling, "1")).toMatchObject({ reason: "throttled", retryAfterMs: undefined });
+    const message = "the request has been made before all known HTTP paths have been installed, please try again";
+    const unserved = { reason: "ServiceUnavailable", message, details: { retryAfterSeconds: 5 } };
+    expect(failure("create", 503, unserved, "5")).toMatchObject({
+      reason: "serverFault",
+      retryAfterMs: undefined,
+      isOutcomeUnknown: false,
+    });
   });
 
   test("may stand in the Status", () => {

@@ -25,7 +25,7 @@ export function toAnswerFailure(request: KubeRequest, answer: FailedAnswer, cont
   const options: KubeErrorOptions = {
     status: answer.status,
     isOutcomeUnknown: reason === "serverFault" && !isSurelyNotDone(answer, status) && !isRead(request),
-    retryAfterMs: isCacheFilled(answer, status) ? toRetryAfterMs(answer, status) : undefined,
+    retryAfterMs: STARTING.has(status?.message ?? "") ? undefined : toRetryAfterMs(answer, status),
     causes: status?.causes ?? [],
   };
   return describe(request, reason, status ?? toStatus(answer), context, options);
@@ -171,9 +171,11 @@ function isSurelyNotDone({ status, retryAfter }: FailedAnswer, answered: Status 
 }
 
 /**
- * An API server that has just started, or has a new CRD, refuses lists until its cache is filled. That takes milliseconds; the second that
- * it asks for would be lost to an ADD. @see k8s.io/apiserver storage/cacher, type ready
+ * An API server that has just started refuses what it does not serve yet, and a list until its cache is filled, as with a new CRD. Either
+ * takes milliseconds; the second, or five, that it asks for would be lost to an ADD. @see k8s.io/apiserver storage/cacher, type ready;
+ * util/notfoundhandler
  */
-function isCacheFilled({ status }: FailedAnswer, answered: Status | undefined): boolean {
-  return status !== 429 || answered?.message !== "storage is (re)initializing";
-}
+const STARTING: ReadonlySet<string> = new Set([
+  "storage is (re)initializing",
+  "the request has been made before all known HTTP paths have been installed, please try again",
+]);
