@@ -247,6 +247,10 @@ export type WatchEvent =
   /** What was seen so far is void (first start, or history was compacted): a snapshot of all follows, ended by `in-sync`. */
   | { readonly type: "reset" }
   | { readonly type: "in-sync" }
+  /** The datastore cannot be reached, or refuses to be watched, and has been asked again in vain: what was seen may be old until `resumed`. */
+  | { readonly type: "interrupted"; readonly failure: NetplugError }
+  /** It is watched again: what has changed meanwhile follows. */
+  | { readonly type: "resumed" }
   /** One of our keys has a value that we cannot have written; what the key is of, where that is known, counts as absent. */
   | { readonly type: "unreadable"; readonly key: string; readonly ref?: ResourceRef | BlockRef | undefined; readonly reason: string };
 

@@ -81,6 +81,22 @@ onEtcd("what changes while etcd is away is told when it is back", async () => {
   await interrupt(session);
 });
 
+onEtcd("while etcd stays away, a person is told so, and when it is back", async () => {
+  await etcd.done(["init"]);
+  await etcd.createPool("blue", "10.65.0.0/24");
+  await using session = watching(["ippools", "-o", "custom-columns=NAME"], etcdEnv());
+  await session.shows(/ADDED +blue\r\n/);
+  await etcd.etcd.stop();
+  expect(await session.shows(/warning: .*\r\n/)).toMatch(
+    /^warning: not watched for the moment, so what changes is shown later: .*: connection refused\r\n$/,
+  );
+  await etcd.etcd.start();
+  expect(await session.shows(/again.*\r\n/)).toBe("watched again: what has changed meanwhile follows\r\n");
+  await etcd.etcd.ctl(["del", "/netplug/v3/ippools/blue"]);
+  expect(await session.shows(/blue\r\n/)).toMatch(/^DELETED +blue\r\n$/);
+  await interrupt(session);
+});
+
 onEtcd("a program gets an object on each line, of the namespace and the labels that it asks for, and may stop reading", async () => {
   await etcd.done(["init"]);
   const child = Bun.spawn([netplugctl, "get", "wep", "-n", "prod", "-w", "-o", "json"], { env: etcdEnv(), stdout: "pipe", stderr: "pipe" });
@@ -120,6 +136,21 @@ onKubernetes("an object is watched by its name (needs cluster)", async () => {
   await session.shows(/ADDED +default +1000000 +Deny\r\n/);
   await cluster.done(["label", "tier", "default", "a=b"]);
   await session.shows(/MODIFIED +default +1000000 +Deny\r\n/);
+  await interrupt(session);
+});
+
+onKubernetes("while the API server stays away, a person is told so, and when it is back (needs cluster)", async () => {
+  await using session = watching(["tiers", "default", "-o", "custom-columns=NAME"], viewer);
+  await session.shows(/ADDED +default\r\n/);
+  const { server } = cluster.api;
+  await server.stop();
+  expect(await session.shows(/warning: .*\r\n/)).toMatch(
+    /^warning: not watched for the moment, so what changes is shown later: .*: connection refused\r\n$/,
+  );
+  await server.start();
+  expect(await session.shows(/again.*\r\n/)).toBe("watched again: what has changed meanwhile follows\r\n");
+  await cluster.done(["label", "tier", "default", "back=yes"]);
+  expect(await session.shows(/default\r\n/)).toMatch(/^MODIFIED +default\r\n$/);
   await interrupt(session);
 });
 

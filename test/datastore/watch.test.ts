@@ -27,6 +27,12 @@ class PoolWatch implements Disposable {
     return (await take(this.#events, count)).map(toText);
   }
 
+  /** The next that is neither an interruption nor its end. */
+  async nextChange(): Promise<string> {
+    const [text = ""] = await this.next(1);
+    return text === "interrupted" || text === "resumed" ? await this.nextChange() : text;
+  }
+
   async nextEvent(): Promise<WatchEvent | undefined> {
     return (await take(this.#events, 1))[0];
   }
@@ -68,6 +74,20 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
     expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
     await server.stop();
     await server.start();
+    await create(datastore, "a");
+    expect(await watch.next(1)).toEqual(["put a"]);
+  });
+
+  test("tells that the server is away when it stays so, and when it is back", async () => {
+    await using server = await startEtcd(options);
+    const datastore = openEtcd({ endpoints: [server.endpoint] });
+    using watch = new PoolWatch(datastore);
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    const interrupted = watch.next(1);
+    await server.stop();
+    expect(await interrupted).toEqual(["interrupted"]);
+    await server.start();
+    expect(await watch.next(1)).toEqual(["resumed"]);
     await create(datastore, "a");
     expect(await watch.next(1)).toEqual(["put a"]);
   });
@@ -197,13 +217,13 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
     const asked = Promise.withResolvers<void>();
     using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { limits: IMPATIENT }));
     expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
-    const put = watch.next(1);
+    const next = watch.nextChange();
     proxy.target = silent.port;
     proxy.cut();
     await asked.promise;
     proxy.target = server.port;
     await create(openEtcd({ endpoints: [server.endpoint] }), "a");
-    expect(await put).toEqual(["put a"]);
+    expect(await next).toBe("put a");
   });
 
   test("stays when its token expires while nothing happens", async () => {

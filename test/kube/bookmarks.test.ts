@@ -31,7 +31,7 @@ test.each(["http1.1", "http2"] as const)("come over %s, and lie behind what othe
   ended.abort();
   await writing;
   client.close();
-  expect([...new Set(events.map(({ type }) => type))]).toEqual(["BOOKMARK"]);
+  expect([...new Set(events.map(({ type }) => type))]).toEqual(["OPENED", "BOOKMARK"]);
   const told = events.map((event) => (event.type === "BOOKMARK" ? event.resourceVersion : undefined)).at(-1);
   expect(elsewhere.slice(1)).toContain(told ?? "none");
 });

@@ -56,7 +56,7 @@ describe.each(["http1.1", "http2"] as const)("following over %s", (protocol) => 
     const options = { namespace, resourceVersion, timeoutSeconds: 60, signal: controller.signal };
     const watching = (async () => {
       for await (const event of watchOnce(client, realPorts.clock, CONFIG_MAPS, options)) {
-        if (event.type !== "BOOKMARK") ours.push(`${event.type} ${event.object.metadata.name}`);
+        if ("object" in event) ours.push(`${event.type} ${event.object.metadata.name}`);
       }
     })().catch((thrown: unknown) => thrown);
     await using view = watchNamespace(openClient(api, { protocol }), namespace);

@@ -3,6 +3,7 @@
 import type { KindInfo } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
+import type { NetplugError } from "../../lib/errors.ts";
 import { EXIT, UsageError } from "../failure.ts";
 import { type Cli, note } from "../io.ts";
 import { toJsonLine, toYamlText } from "../output/json-yaml.ts";
@@ -40,7 +41,12 @@ export async function watch(cli: Cli, datastore: Datastore, watched: Watched): P
   const onUnreadable = (reason: string): void => {
     if (!unreadable.some((said) => said.startsWith(reason))) note(cli, `left out: ${reason}`);
   };
-  for await (const changes of watchChanges(datastore, named, scope, { found, signal: ending.signal, onUnreadable })) {
+  const onInterruption = (failure: NetplugError | undefined): void => {
+    if (failure === undefined) note(cli, "watched again: what has changed meanwhile follows");
+    else note(cli, `warning: not watched for the moment, so what changes is shown later: ${failure.message}`);
+  };
+  const start = { found, signal: ending.signal, onUnreadable, onInterruption };
+  for await (const changes of watchChanges(datastore, named, scope, start)) {
     if (changes.length > 0) stdout.write(toText(changes));
     if (!(await stdout.drained())) ending.abort();
   }

@@ -3,6 +3,7 @@ import { parsePrefix } from "../../lib/ip/prefix.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import type { Datastore, Revision, WatchEvent } from "../../datastore/datastore.ts";
 import { makeBlock } from "../../../test/datastore/blocks.ts";
+import { NetplugError } from "../../lib/errors.ts";
 import { parseKind } from "../arguments/kind-names.ts";
 import { parseLabelSelector } from "../arguments/label-selector.ts";
 import { toBlockResource } from "./block-resource.ts";
@@ -47,7 +48,12 @@ async function told(
   } as unknown as Datastore;
   const texts: string[] = [];
   const { signal } = new AbortController();
-  const start = { found, signal, onUnreadable: (reason: string) => void texts.push(reason) };
+  const start = {
+    found,
+    signal,
+    onUnreadable: (reason: string) => void texts.push(reason),
+    onInterruption: (failure?: NetplugError) => void texts.push(failure?.message ?? "resumed"),
+  };
   for await (const changes of watchChanges(datastore, { info: parseKind(kind), names }, { namespace: undefined, ...scope }, start))
     texts.push(...changes.map(({ type, object: { metadata } }) => [type, metadata.namespace, metadata.name].filter(Boolean).join(" ")));
   return texts;
@@ -56,6 +62,12 @@ async function told(
 test("what was found is not told again, unless it differs in more than its revision", async () => {
   const found = [node("a", "1"), node("b", "1")];
   expect(await told([RESET, put(node("a", "2")), put(node("b", "2", "r9")), IN_SYNC], { found })).toEqual(["MODIFIED b"]);
+});
+
+test("an interruption is told, and what comes after it", async () => {
+  const failure = new NetplugError("tryAgainLater", "away");
+  const events: readonly WatchEvent[] = [{ type: "interrupted", failure }, { type: "resumed" }, put(node("a", "1"))];
+  expect(await told([RESET, IN_SYNC, ...events])).toEqual(["away", "resumed", "ADDED a"]);
 });
 
 test("changes are told as they come", async () => {

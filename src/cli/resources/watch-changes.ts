@@ -3,6 +3,7 @@
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore, ResourceRef } from "../../datastore/datastore.ts";
+import type { NetplugError } from "../../lib/errors.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
 import { matchesLabels } from "../arguments/label-selector.ts";
 import { type BlockSpec, toBlockResource, toShownBlockName } from "./block-resource.ts";
@@ -22,6 +23,8 @@ interface WatchStart {
   readonly signal: AbortSignal;
   /** Gets why an object that was asked for cannot be read. */
   readonly onUnreadable: (reason: string) => void;
+  /** Gets why the datastore cannot be watched for a while, and undefined when it can be again. */
+  readonly onInterruption: (failure: NetplugError | undefined) => void;
 }
 
 /**
@@ -33,7 +36,7 @@ export async function* watchChanges(
   datastore: Datastore,
   named: Named,
   scope: Scope,
-  { found, signal, onUnreadable }: WatchStart,
+  { found, signal, onUnreadable, onInterruption }: WatchStart,
 ): AsyncIterable<readonly Change[]> {
   const told = new ToldObjects(found, isAskedBy(named, scope));
   const isNamed = isNamedBy(named, scope);
@@ -58,6 +61,12 @@ export async function* watchChanges(
       case "delete":
       case "delete-block":
         yield told.isGone(event.ref);
+        break;
+      case "interrupted":
+        onInterruption(event.failure);
+        break;
+      case "resumed":
+        onInterruption(undefined);
         break;
       case "unreadable":
         if (event.ref === undefined || isNamed(namingOfRef(event.ref, datastore.type))) onUnreadable(event.reason);

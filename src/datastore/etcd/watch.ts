@@ -5,6 +5,7 @@ import type { Backoff } from "../../lib/backoff.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
 import type { WatchEvent, WatchOptions } from "../datastore.ts";
+import { Interruption } from "../interruption.ts";
 import type { EtcdClient } from "./client/client.ts";
 import { blockRange, parseBlockKey, parseResourceKey, resourceRange } from "./layout/keys.ts";
 import type { KeyRange } from "./layout/keys.ts";
@@ -28,18 +29,21 @@ export interface WatchSource {
 /** @see Datastore.watch */
 export async function* watchEtcd(source: WatchSource, { kinds, signal }: WatchOptions): AsyncIterable<WatchEvent> {
   const ranges = kinds.map((kind) => (kind === "IPAMBlock" ? blockRange() : resourceRange(kind)));
+  const interruption = new Interruption();
   let failures = 0;
   while (!signal.aborted) {
     try {
       const snapshot = await readSnapshot(source.client, ranges, { signal });
+      yield* interruption.end();
       yield { type: "reset" };
       for (const { kvs } of snapshot.ranges) yield* kvs.map((kv) => toWatchEvent({ type: "put", kv, modRevision: BigInt(kv.modRevision) }));
       yield { type: "in-sync" };
       failures = 0;
-      yield* followUntilCompacted(source, ranges, BigInt(snapshot.revision), signal);
+      yield* followUntilCompacted(source, ranges, BigInt(snapshot.revision), interruption, signal);
     } catch (thrown) {
       if (signal.aborted) return;
-      await pauseOrThrow(source, thrown, ++failures, signal);
+      yield* interruption.fail(requireRetriable(thrown));
+      await pause(source, ++failures, signal);
     }
   }
 }
@@ -49,6 +53,7 @@ async function* followUntilCompacted(
   source: WatchSource,
   keyRanges: readonly KeyRange[],
   revision: bigint,
+  interruption: Interruption,
   signal: AbortSignal,
 ): AsyncIterable<WatchEvent> {
   // Each range has its own place in the history: a connection may end between two replies about one transaction.
@@ -62,6 +67,7 @@ async function* followUntilCompacted(
         if (range === undefined) continue;
         if (reply.created) {
           if (reply.revision < range.startRevision - 1n && (await hasGoneBack(source, range, signal))) return;
+          yield* interruption.end();
           continue;
         }
         if (reply.events.length > 0) failures = 0;
@@ -73,7 +79,8 @@ async function* followUntilCompacted(
     } catch (thrown) {
       if (signal.aborted) return;
       if (source.clock.monotonic() - begunAt >= LASTING_MS) failures = 0;
-      await pauseOrThrow(source, thrown, ++failures, signal);
+      yield* interruption.fail(requireRetriable(thrown));
+      await pause(source, ++failures, signal);
     }
   }
 }
@@ -88,8 +95,12 @@ async function hasGoneBack({ client }: WatchSource, { key, startRevision }: Watc
 }
 
 /** @throws what no retry can fix */
-async function pauseOrThrow({ clock, random }: WatchSource, thrown: unknown, failures: number, signal: AbortSignal): Promise<void> {
-  if (!(thrown instanceof NetplugError) || thrown.kind !== "tryAgainLater") throw thrown;
+function requireRetriable(thrown: unknown): NetplugError {
+  if (thrown instanceof NetplugError && thrown.kind === "tryAgainLater") return thrown;
+  throw thrown;
+}
+
+async function pause({ clock, random }: WatchSource, failures: number, signal: AbortSignal): Promise<void> {
   await clock.sleep(delayAfter(failures, RECONNECT_BACKOFF, random), signal).catch(() => undefined);
 }
 

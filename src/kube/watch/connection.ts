@@ -17,6 +17,8 @@ import { readLines } from "../../lib/lines.ts";
 
 /** What the server says on a watch; `ERROR` is thrown instead. */
 export type KubeEvent<T> =
+  /** The first: it has taken the watch. */
+  | { readonly type: "OPENED" }
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T }
   /** Nothing has changed up to this revision. */
   | { readonly type: "BOOKMARK"; readonly resourceVersion: string | undefined };
@@ -52,6 +54,7 @@ export async function* watchOnce<T extends KubeObject>(
   const connection = new AbortController();
   const answer = await client.requester.open(request, { signal: AbortSignal.any([signal, connection.signal]), limitMs: HEAD_LIMIT_MS });
   try {
+    yield { type: "OPENED" };
     yield* readEvents<T>(client, clock, request, answer);
   } finally {
     connection.abort();

@@ -20,7 +20,9 @@ export type FollowEvent<T> =
   | { readonly type: "delete"; readonly object: T }
   | { readonly type: "in-sync" }
   /** For logs and health; the iteration goes on by itself. */
-  | { readonly type: "error"; readonly failure: KubeError };
+  | { readonly type: "error"; readonly failure: KubeError }
+  /** The connection stands again after errors, and its history goes on; where it does not, a `reset` comes instead. */
+  | { readonly type: "resumed" };
 
 /** What is followed, until the signal aborts. */
 export interface FollowOptions extends Selection {
@@ -100,11 +102,17 @@ async function* followFrom<T extends KubeObject>(
 ): AsyncIterable<FollowEvent<T>> {
   const { signal } = options;
   let resourceVersion = from;
+  let isInterrupted = false;
   for (let failures = 0; !signal.aborted;) {
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + ports.random()));
     const startedAt = ports.clock.monotonic();
     try {
       for await (const event of watchOnce(client, ports.clock, type, { ...options, resourceVersion, timeoutSeconds })) {
+        if (event.type === "OPENED") {
+          if (isInterrupted) yield { type: "resumed" };
+          isInterrupted = false;
+          continue;
+        }
         failures = 0;
         resourceVersion = revisionOf(event) ?? resourceVersion;
         if (event.type !== "BOOKMARK") yield { type: event.type === "DELETED" ? "delete" : "put", object: event.object };
@@ -113,13 +121,14 @@ async function* followFrom<T extends KubeObject>(
     } catch (thrown) {
       if (signal.aborted || isKubeError(thrown, "expired")) return;
       const failure = requireRetriable(thrown);
+      isInterrupted = true;
       yield { type: "error", failure };
       await pause(ports, ++failures, signal, failure.retryAfterMs);
     }
   }
 }
 
-function revisionOf<T extends KubeObject>(event: KubeEvent<T>): string | undefined {
+function revisionOf<T extends KubeObject>(event: Exclude<KubeEvent<T>, { readonly type: "OPENED" }>): string | undefined {
   return event.type === "BOOKMARK" ? event.resourceVersion : event.object.metadata.resourceVersion;
 }
 

@@ -27,7 +27,7 @@ export function watchNamespace(client: KubeClient, namespace: string): View {
       state.resets++;
       state.isInSync = false;
     } else if (event.type === "put") objects.set(event.object.metadata.name ?? "", event.object);
-    else objects.delete(event.object.metadata.name ?? "");
+    else if (event.type === "delete") objects.delete(event.object.metadata.name ?? "");
   };
   const done = (async () => {
     for await (const event of follow(client, realPorts, CONFIG_MAPS, { namespace, signal: controller.signal })) apply(event);

@@ -5,10 +5,12 @@ import { NODES, PODS } from "../../../kube/core-types.ts";
 import type { KubeObject } from "../../../kube/kube-object.ts";
 import type { ResourceType } from "../../../kube/resource-type.ts";
 import { follow, pauseIfShort } from "../../../kube/watch/follow.ts";
+import type { NetplugError } from "../../../lib/errors.ts";
 import type { Clock, Random } from "../../../lib/ports.ts";
 import type { WatchEvent, WatchOptions } from "../../datastore.ts";
 import { IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
 import { EventQueue } from "../../event-queue.ts";
+import { Interruption } from "../../interruption.ts";
 import type { Translator } from "./translators.ts";
 import { translateBlocks, translateCustom, translateNodes, translatePods } from "./translators.ts";
 
@@ -23,24 +25,45 @@ type WatchedKind = WatchOptions["kinds"][number];
 
 /** @see Datastore.watch */
 export async function* watchKubernetes(source: WatchSource, { kinds, signal }: WatchOptions): AsyncIterable<WatchEvent> {
+  const interruption = new Interruption();
   for (let failures = 0; !signal.aborted;) {
     const startedAt = source.clock.monotonic();
-    yield* watchUntilReset(source, kinds, signal);
+    yield* watchUntilReset(source, kinds, interruption, signal);
     failures = await pauseIfShort(source, startedAt, failures, signal);
   }
 }
 
+/** What becomes of what is told of one kind. */
+interface KindReport {
+  readonly queue: EventQueue;
+  /** The list of all is told. */
+  onInSync(): void;
+  onFailure(failure: NetplugError): void;
+  /** The API server answers. */
+  onReached(): void;
+}
+
 /** A snapshot of all kinds and what follows; ends when the history of one of them is gone, because then all are reported anew. */
-async function* watchUntilReset(source: WatchSource, kinds: readonly WatchedKind[], signal: AbortSignal): AsyncIterable<WatchEvent> {
+async function* watchUntilReset(
+  source: WatchSource,
+  kinds: readonly WatchedKind[],
+  interruption: Interruption,
+  signal: AbortSignal,
+): AsyncIterable<WatchEvent> {
   using queue = new EventQueue(signal);
   let pending = kinds.length;
-  const onInSync = (): void => {
-    if (--pending === 0) queue.push({ type: "in-sync" });
-  };
   queue.push({ type: "reset" });
   if (kinds.length === 0) queue.push({ type: "in-sync" });
   for (const kind of kinds) {
-    followKind(source, kind, queue, onInSync).then(
+    const report: KindReport = {
+      queue,
+      onInSync: () => {
+        if (--pending === 0) queue.push({ type: "in-sync" });
+      },
+      onFailure: (failure) => queue.push(...interruption.fail(failure, kind)),
+      onReached: () => queue.push(...interruption.end(kind)),
+    };
+    followKind(source, kind, report).then(
       () => queue.end(),
       (thrown: unknown) => queue.fail(thrown),
     );
@@ -48,11 +71,11 @@ async function* watchUntilReset(source: WatchSource, kinds: readonly WatchedKind
   yield* queue.drain();
 }
 
-async function followKind(source: WatchSource, kind: WatchedKind, queue: EventQueue, onInSync: () => void): Promise<void> {
-  if (kind === "IPAMBlock") await followType(source, IPAM_BLOCKS, translateBlocks(), queue, onInSync);
-  else if (kind === "WorkloadEndpoint") await followType(source, PODS, translatePods(), queue, onInSync);
-  else if (isCustom(kind)) await followType(source, typeOf(kind), translateCustom(kind), queue, onInSync);
-  else await followType(source, NODES, translateNodes(), queue, onInSync);
+async function followKind(source: WatchSource, kind: WatchedKind, report: KindReport): Promise<void> {
+  if (kind === "IPAMBlock") await followType(source, IPAM_BLOCKS, translateBlocks(), report);
+  else if (kind === "WorkloadEndpoint") await followType(source, PODS, translatePods(), report);
+  else if (isCustom(kind)) await followType(source, typeOf(kind), translateCustom(kind), report);
+  else await followType(source, NODES, translateNodes(), report);
 }
 
 /** Returns when its history is gone, or the queue is not read any more. */
@@ -60,13 +83,14 @@ async function followType<T extends KubeObject>(
   source: WatchSource,
   type: ResourceType<T>,
   translator: Translator<T>,
-  queue: EventQueue,
-  onInSync: () => void,
+  { queue, onInSync, onFailure, onReached }: KindReport,
 ): Promise<void> {
   for await (const event of follow(source.client, source, type, { signal: queue.signal, isOneHistory: true })) {
     switch (event.type) {
-      case "reset":
-        break; // all kinds have one, that of the queue
+      case "reset": // of the objects all kinds have one, that of the queue
+      case "resumed":
+        onReached();
+        break;
       case "put":
         queue.push(...translator.onPut(event.object));
         break;
@@ -77,7 +101,7 @@ async function followType<T extends KubeObject>(
         onInSync();
         break;
       case "error":
-        break; // it goes on by itself
+        onFailure(event.failure);
     }
   }
 }
