@@ -257,6 +257,8 @@ export type WatchEvent =
 /** What is watched, until the signal aborts. */
 export interface WatchOptions {
   readonly kinds: readonly (Kind | "IPAMBlock")[];
+  /** Of namespaced kinds only what is in it. @default all */
+  readonly namespace?: string | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect } from "bun:test";
 import type { Resource } from "../../src/api/resource.ts";
 import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
-import type { ResourceRef, Stored } from "../../src/datastore/datastore.ts";
+import type { ResourceRef, Stored, WatchEvent } from "../../src/datastore/datastore.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { annotationsOf } from "../support/servers/pod-records.ts";
 import { makeBlock } from "./blocks.ts";
@@ -317,7 +317,13 @@ describe("an endpoint (needs cluster)", () => {
     await commit(datastore, { op: "update", resource: withAddresses(stored, "c1", "10.65.0.7/32"), revision: stored.revision });
     const [put] = await take(events, 1);
     expect(put).toMatchObject({ type: "put", stored: { value: { spec: { ipNetworks: ["10.65.0.7/32"] } } } });
+    const inShop = startWatch(datastore, ["WorkloadEndpoint", "Node", "Tier"], ending.signal, "shop");
+    const isEndpoint = (event: WatchEvent): boolean => toText(event).includes("-k8s-");
+    const untilInSync: WatchEvent[] = [];
+    while (untilInSync.at(-1)?.type !== "in-sync") untilInSync.push(...(await take(inShop, 1)));
+    expect(untilInSync.filter(isEndpoint)).toEqual([]);
     await createPod("web", { namespace: "shop" });
+    expect(await take(inShop, 1)).toMatchObject([{ type: "put", stored: { value: { metadata: { namespace: "shop" } } } }]);
     expect(await take(events, 1)).toMatchObject([{ type: "put", stored: { value: { metadata: { namespace: "shop" } } } }]);
     await deletePod("web");
     expect(await take(events, 1)).toEqual([{ type: "delete", ref: refOf("web") }]);

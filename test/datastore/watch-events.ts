@@ -3,8 +3,13 @@
 import type { Datastore, WatchEvent, WatchOptions } from "../../src/datastore/datastore.ts";
 
 /** Watches until the signal aborts. */
-export function startWatch(datastore: Datastore, kinds: WatchOptions["kinds"], signal: AbortSignal): AsyncIterator<WatchEvent> {
-  return datastore.watch({ kinds, signal })[Symbol.asyncIterator]();
+export function startWatch(
+  datastore: Datastore,
+  kinds: WatchOptions["kinds"],
+  signal: AbortSignal,
+  namespace?: string,
+): AsyncIterator<WatchEvent> {
+  return datastore.watch({ kinds, namespace, signal })[Symbol.asyncIterator]();
 }
 
 /** Collects events until `count` of them came. */

@@ -42,7 +42,7 @@ export async function* watchChanges(
   const isNamed = isNamedBy(named, scope);
   /** Of a snapshot that is being told; undefined: changes are. */
   let snapshot: Map<string, Resource<string>> | undefined;
-  for await (const event of datastore.watch({ kinds: [named.info.kind], signal })) {
+  for await (const event of datastore.watch({ kinds: [named.info.kind], namespace: scope.namespace, signal })) {
     switch (event.type) {
       case "reset":
         snapshot = new Map();

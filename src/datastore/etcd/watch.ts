@@ -27,8 +27,8 @@ export interface WatchSource {
 }
 
 /** @see Datastore.watch */
-export async function* watchEtcd(source: WatchSource, { kinds, signal }: WatchOptions): AsyncIterable<WatchEvent> {
-  const ranges = kinds.map((kind) => (kind === "IPAMBlock" ? blockRange() : resourceRange(kind)));
+export async function* watchEtcd(source: WatchSource, { kinds, namespace, signal }: WatchOptions): AsyncIterable<WatchEvent> {
+  const ranges = kinds.map((kind) => (kind === "IPAMBlock" ? blockRange() : resourceRange(kind, namespace)));
   const interruption = new Interruption();
   let failures = 0;
   while (!signal.aborted) {

@@ -1,5 +1,6 @@
 /** The datastore in memory, for tests and simulations: the same answers and conflicts as etcd, written independently of it. */
 
+import type { Kind } from "../../api/resource.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { equalPrefixes } from "../../lib/ip/prefix.ts";
 import type {
@@ -21,6 +22,9 @@ import { requireDistinctTargets } from "../write-targets.ts";
 import { BlockTable } from "./block-table.ts";
 import { ResourceTable } from "./resource-table.ts";
 
+/** What a watch is about. */
+type Watched = Pick<WatchOptions, "kinds" | "namespace">;
+
 /** A datastore for tests that need no server; what it holds ends with the process. */
 export class MemoryDatastore implements Datastore {
   readonly type = "memory";
@@ -28,7 +32,7 @@ export class MemoryDatastore implements Datastore {
   readonly requests = { roundTrips: 0, retries: 0 };
   readonly #resources = new ResourceTable();
   readonly #blocks = new BlockTable();
-  readonly #watches = new Map<EventQueue, WatchOptions["kinds"]>();
+  readonly #watches = new Map<EventQueue, Watched>();
   #revision = 1;
 
   async read<const Qs extends readonly Query[]>(queries: Qs, options: RequestOptions = {}): Promise<Answers<Qs>> {
@@ -48,14 +52,14 @@ export class MemoryDatastore implements Datastore {
     this.#revision++;
     const revision = String(this.#revision) as Revision;
     const events = writes.flatMap((write) => this.#apply(write, revision));
-    for (const [queue, kinds] of this.#watches) queue.push(...events.filter((event) => isAbout(event, kinds)));
+    for (const [queue, watched] of this.#watches) queue.push(...events.filter((event) => isAbout(event, watched)));
     return { committed: true, revision };
   }
 
-  async *watch({ kinds, signal }: WatchOptions): AsyncIterable<WatchEvent> {
+  async *watch({ signal, ...watched }: WatchOptions): AsyncIterable<WatchEvent> {
     using queue = new EventQueue(signal);
-    queue.push({ type: "reset" }, ...this.#snapshotOf(kinds), { type: "in-sync" });
-    this.#watches.set(queue, kinds);
+    queue.push({ type: "reset" }, ...this.#snapshotOf(watched), { type: "in-sync" });
+    this.#watches.set(queue, watched);
     try {
       yield* queue.drain();
     } finally {
@@ -162,21 +166,23 @@ export class MemoryDatastore implements Datastore {
     }
   }
 
-  #snapshotOf(kinds: WatchOptions["kinds"]): readonly WatchEvent[] {
+  #snapshotOf({ kinds, namespace }: Watched): readonly WatchEvent[] {
     return kinds.flatMap((kind): readonly WatchEvent[] =>
       kind === "IPAMBlock"
         ? this.#blocks.all.map((stored) => ({ type: "put-block", stored }))
-        : this.#resources.list(kind).map((stored) => ({ type: "put", stored })),
+        : this.#resources.list(kind, namespace).map((stored) => ({ type: "put", stored })),
     );
   }
 }
 
-function isAbout(event: WatchEvent, kinds: WatchOptions["kinds"]): boolean {
+function isAbout(event: WatchEvent, { kinds, namespace }: Watched): boolean {
+  const isAboutResource = (kind: Kind, place: string | undefined): boolean =>
+    kinds.includes(kind) && (namespace === undefined || place === undefined || place === namespace);
   switch (event.type) {
     case "put":
-      return kinds.includes(event.stored.value.kind);
+      return isAboutResource(event.stored.value.kind, event.stored.value.metadata.namespace);
     case "delete":
-      return kinds.includes(event.ref.kind);
+      return isAboutResource(event.ref.kind, event.ref.namespace);
     case "put-block":
     case "delete-block":
       return kinds.includes("IPAMBlock");

@@ -39,6 +39,23 @@ export function describeWatch({ datastore, isPlain }: Pick<Subject, "datastore" 
     expect((await last).done).toBe(true);
   });
 
+  if (isPlain)
+    test("a watch of a namespace tells of no other, and of all that has none", async () => {
+      const endpoints = ["shop", "default", "shopping"].map((namespace) => makeEndpoint(namespace, "web"));
+      await commit(datastore, ...[makePool("a"), ...endpoints].map((resource) => ({ op: "create", resource }) as const));
+      const ending = new AbortController();
+      const events = startWatch(datastore, ["WorkloadEndpoint", "IPPool"], ending.signal, "shop");
+      expect((await take(events, 4)).map(toText).toSorted()).toEqual(["in-sync", "put a", "put web", "reset"]);
+      for (const { metadata } of endpoints.toReversed())
+        await commit(datastore, { op: "delete", ref: { kind: "WorkloadEndpoint", namespace: metadata.namespace ?? "", name: "web" } });
+      await commit(datastore, { op: "delete", ref: poolRef("a") });
+      expect(await take(events, 2)).toMatchObject([
+        { type: "delete", ref: { namespace: "shop" } },
+        { type: "delete", ref: { name: "a" } },
+      ]);
+      ending.abort();
+    });
+
   test("a watch of no kinds is in sync at once", async () => {
     const ending = new AbortController();
     const events = startWatch(datastore, [], ending.signal);

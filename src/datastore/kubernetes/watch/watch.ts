@@ -24,17 +24,19 @@ export interface WatchSource {
 type WatchedKind = WatchOptions["kinds"][number];
 
 /** @see Datastore.watch */
-export async function* watchKubernetes(source: WatchSource, { kinds, signal }: WatchOptions): AsyncIterable<WatchEvent> {
+export async function* watchKubernetes(source: WatchSource, options: WatchOptions): AsyncIterable<WatchEvent> {
   const interruption = new Interruption();
+  const { signal } = options;
   for (let failures = 0; !signal.aborted;) {
     const startedAt = source.clock.monotonic();
-    yield* watchUntilReset(source, kinds, interruption, signal);
+    yield* watchUntilReset(source, options, interruption);
     failures = await pauseIfShort(source, startedAt, failures, signal);
   }
 }
 
-/** What becomes of what is told of one kind. */
+/** What is told of one kind, and what becomes of that. */
 interface KindReport {
+  readonly namespace: string | undefined;
   readonly queue: EventQueue;
   /** The list of all is told. */
   onInSync(): void;
@@ -46,9 +48,8 @@ interface KindReport {
 /** A snapshot of all kinds and what follows; ends when the history of one of them is gone, because then all are reported anew. */
 async function* watchUntilReset(
   source: WatchSource,
-  kinds: readonly WatchedKind[],
+  { kinds, namespace, signal }: WatchOptions,
   interruption: Interruption,
-  signal: AbortSignal,
 ): AsyncIterable<WatchEvent> {
   using queue = new EventQueue(signal);
   let pending = kinds.length;
@@ -56,6 +57,7 @@ async function* watchUntilReset(
   if (kinds.length === 0) queue.push({ type: "in-sync" });
   for (const kind of kinds) {
     const report: KindReport = {
+      namespace,
       queue,
       onInSync: () => {
         if (--pending === 0) queue.push({ type: "in-sync" });
@@ -83,9 +85,10 @@ async function followType<T extends KubeObject>(
   source: WatchSource,
   type: ResourceType<T>,
   translator: Translator<T>,
-  { queue, onInSync, onFailure, onReached }: KindReport,
+  { namespace, queue, onInSync, onFailure, onReached }: KindReport,
 ): Promise<void> {
-  for await (const event of follow(source.client, source, type, { signal: queue.signal, isOneHistory: true })) {
+  const options = { ...(type.isNamespaced && { namespace }), signal: queue.signal, isOneHistory: true };
+  for await (const event of follow(source.client, source, type, options)) {
     switch (event.type) {
       case "reset": // of the objects all kinds have one, that of the queue
       case "resumed":
