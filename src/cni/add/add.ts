@@ -23,7 +23,7 @@ import { toAddResult } from "./add-result.ts";
 import { checkAddable } from "./addable.ts";
 import type { Delegated } from "./delegated-addresses.ts";
 import { LinkWork, whileHeld } from "./link-work.ts";
-import { type Recording, recordAttachment } from "./record-attachment.ts";
+import { Recording } from "./recording.ts";
 import { inOrder } from "./undo-in-order.ts";
 
 /**
@@ -92,7 +92,7 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const delegated = await askDelegateIfAny(begun, undo, ownLink !== undefined);
   const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
   const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
-  const recording: Recording = { hold, keptLink, isUndoable: false };
+  const recording = new Recording({ call, hold, request: wanted, keptLink });
   // Whoever asks for this very address may want to route through that pod. For a delegate's address, and for one that the attachment had before,
   // there is no other choice.
   const isOnlyChoice = !("ipam" in request) || askerOf(request) !== undefined;
@@ -102,7 +102,7 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const release = (): Promise<void> | undefined =>
     recording.isUndoable ? import("./withdraw-attachment.ts").then(({ withdrawAttachment }) => withdrawAttachment(call, hold)) : undefined;
   undo.push({ what: "release addresses and endpoint", undo: release });
-  const plan = await recordAttachment(call, wanted, facts, recording, linkWork);
+  const plan = await recording.commit(facts, linkWork);
   if (plan.isKept) whileHeld(hold, () => keptLink?.restore(plan.link));
   const awaitUsable = plan.isKept ? undefined : linkWork.finish(plan.link);
   if (call.config.policySetupTimeoutMs > 0) await (await import("../wait/add-waits.ts")).awaitPolicy(call, plan);

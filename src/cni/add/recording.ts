@@ -1,0 +1,96 @@
+/** The commit of an ADD: an attachment's addresses and its record. */
+
+import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds, toQueueableRequest } from "../../endpoint/plan-add.ts";
+import type { Facts } from "../../ipam/facts.ts";
+import type { AddressRequest } from "../../ipam/request.ts";
+import { transact, type Try } from "../../ipam/transact/transact.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import type { Hold } from "../attachment-state/hold.ts";
+import type { Call } from "../call.ts";
+import { beginReading, loadPrefetch, transactPortsOf } from "../transact-ports.ts";
+import type { KeptLink } from "./kept-link.ts";
+import type { LinkWork } from "./link-work.ts";
+
+/** The plan of an ADD that can be carried out. */
+type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
+  /** Whether this ADD keeps the interface of an earlier one, with the traffic on it. */
+  readonly isKept: boolean;
+};
+
+/** What is recorded, and for whom. */
+interface Attaching {
+  readonly call: Call;
+  readonly hold: Hold;
+  readonly request: AddRequest;
+  /** Only of a repeated ADD whose interface exists already. */
+  readonly keptLink: KeptLink | undefined;
+}
+
+/** The recording of one attachment: its addresses and its record, in one commit. */
+export class Recording {
+  readonly #attaching: Attaching;
+  #isUndoable = false;
+
+  constructor(attaching: Attaching) {
+    this.#attaching = attaching;
+  }
+
+  /**
+   * Whether a failed ADD removes what is recorded: not while that may be an earlier ADD's. Once a commit of anything new may be under way, it
+   * is true, and stays so.
+   */
+  get isUndoable(): boolean {
+    return this.#isUndoable;
+  }
+
+  /**
+   * Decides and commits. Addresses that the attachment had before are written once more, unless their interface is kept.
+   *
+   * @throws {NetplugError} why the ADD cannot be done; see also `transact()`
+   */
+  async commit(facts: Facts, linkWork: LinkWork): Promise<Planned> {
+    const { call, hold, request, keptLink } = this.#attaching;
+    const queueRequest = (): AddressRequest | undefined => {
+      const wanted = keptLink === undefined ? toQueueableRequest(request, facts) : undefined;
+      if (wanted === undefined) return undefined;
+      // Whoever has the turn may send it in its own commit.
+      hold.noteCommitOfOthers();
+      this.#isUndoable = true;
+      return wanted;
+    };
+    const defects = new Set<string>();
+    const { beforeCommit, onOutcome } = hold;
+    const recording = call.ledger.time("datastore", () =>
+      transact(
+        transactPortsOf(call),
+        addQueries([request]),
+        (known, attempt) => {
+          const { plan, outcome, isKept } = this.#plan(known, attempt);
+          for (const defect of plan.defects) defects.add(defect);
+          if ("error" in outcome) throw outcome.error;
+          // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
+          if (outcome.isNew && plan.writes.length > 0) this.#isUndoable = true;
+          return { writes: plan.writes, result: { ...outcome, isKept }, prefetch: plan.prefetch, served: plan.served };
+        },
+        { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome, ...linkWork.besideWrites() },
+      ),
+    );
+    const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
+    hold.noteRecorded();
+    if (this.#isUndoable || planned.isKept || !("ipam" in request)) return planned;
+    const { renewAddresses } = await import("./renew.ts");
+    if (await renewAddresses(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
+    return await this.commit(await beginReading(call, addQueries([request])), linkWork);
+  }
+
+  /** Decides what the ADD does: with what its interface has, if that can be kept. */
+  #plan(facts: Facts, attempt: Try): { readonly plan: AddPlan; readonly outcome: AddOutcome; readonly isKept: boolean } {
+    const { call, request, keptLink } = this.#attaching;
+    const plan = (one: AddRequest): AddPlan => call.ledger.time("plan", () => planAdds([one], facts, attempt));
+    const kept = keptLink?.plan(request, facts, plan);
+    const chosen = kept ?? plan(request);
+    const [outcome] = chosen.outcomes;
+    if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
+    return { plan: chosen, outcome, isKept: kept !== undefined };
+  }
+}
