@@ -1,17 +1,33 @@
 /** From a network config that was read to a {@link Call}: everything that must be known before the first request. */
 
 import { isPartlyPlain, onNode } from "../datastore/config/datastore-config.ts";
+import type { Datastore } from "../datastore/datastore.ts";
+import type { KubeClient } from "../kube/client.ts";
 import { NetplugError, orNothing } from "../lib/errors.ts";
 import { sha1Hex } from "../lib/hash.ts";
 import { quote } from "../lib/quote.ts";
 import { type Call, isMain, type LocalCall } from "./call.ts";
-import { resolveDatastore } from "./config/datastore-environment.ts";
+import { resolveDatastore, resolveKubeSettings } from "./config/datastore-environment.ts";
 import type { NetworkConfig } from "./config/network-config.ts";
 import { resolveNodeName } from "./config/node-facts.ts";
+import type { Host } from "./host.ts";
 import { openPrefetchFile } from "./prefetch-file.ts";
-import { kubeOpenerOf } from "./pod/mod.ts";
 import { readCniArgs } from "./protocol/cni-args.ts";
 import type { CniVerb } from "./protocol/versions.ts";
+
+/** Roles of `manifests/`, for messages. */
+const ROLES = { etcdv3: "netplug-cni-readonly", kubernetes: "netplug-cni", memory: undefined } as const;
+
+/** Ends messages about an expired token. */
+const RENEWAL = 'renew it: see whether "netplug install-cni" runs on this node';
+
+/**
+ * Requests a second of a GC whose config has no `qps`. A runtime runs no other call at the same time: so the node sends no more than
+ * these, and starting pods wait for the GC.
+ *
+ * @see CNI SPEC 1.1.0, section "Lifecycle & Ordering"
+ */
+const GC_QPS = 50;
 
 /** A call of which only environment and network config were read. */
 export type ReadCall = Omit<LocalCall, "args" | "argsFault">;
@@ -51,6 +67,14 @@ async function toCall(verb: CniVerb, local: LocalCall): Promise<Call> {
   const datastoreKey = (): string => sha1Hex(JSON.stringify(datastoreConfig, withoutSecrets));
   const workCount = orNothing(() => host.countWork(config.ipamLockFile));
   return { ...local, node, prefetch, workCount, openKube, datastore, datastoreKey };
+}
+
+/** What gives a call its one client. */
+function kubeOpenerOf(verb: CniVerb, config: NetworkConfig, host: Host, datastore: Datastore["type"]): () => Promise<KubeClient> {
+  let opening: Promise<KubeClient> | undefined;
+  const { qps = verb === "GC" ? GC_QPS : undefined, burst } = config;
+  const options = { qps, burst, protocol: "http2", role: ROLES[datastore], renewal: RENEWAL } as const;
+  return () => (opening ??= host.openKube(resolveKubeSettings(config, host.env), options));
 }
 
 /** For `JSON.stringify`: the access depends on the user, not on its current password. */
