@@ -27,15 +27,17 @@ export async function del(call: Call): Promise<void> {
   // The kernel takes longest. Meanwhile, read the datastore, decide, and release what the link no longer uses.
   const removal = beginLinkRemoval(call);
   const reading = beginReading(call, delQueries(request));
+  // While a block is left out, nobody sees whether a pending release has all its addresses released: it stays for a later DEL.
   const carriesOutPending = call.isWithoutDamaged !== true && hasOwnIpam(call);
-  const isAnyDue =
+  const gathering =
     carriesOutPending && import("../pending-release/leftovers.ts").then(({ gatherLeftovers }) => gatherLeftovers(call, pending));
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();
   if (store.ok) {
     pending?.drop();
-    if (await isAnyDue) await (await import("../pending-release/carry-out.ts")).carryOutPending(call);
+    const isAnyDue = await gathering;
+    if (isAnyDue) await (await import("../pending-release/carry-out.ts")).carryOutPending(call);
   } else if (link.ok && hasOwnIpam(call) && !ended.isTaken()) {
     // What a newer ADD has is for the DEL of that ADD.
     const { leavePendingUnlessRunAgain } = await import("../pending-release/after-failed-del.ts");
@@ -65,6 +67,7 @@ async function withdrawOwn(
   // On Kubernetes a record does not name its network, so this one may belong to that other network.
   const own: DelRequest = removal.isAnotherNetworks ? { ...request, records: "none" } : request;
   const withdrawn = await settle(async () => {
+    // One commit takes all of it: it may change many more blocks than an attachment has addresses in.
     const { released } = await withdraw(call, own, { facts, beforeCommit });
     const { prevResult } = call.config;
     if (released.length > 0 || prevResult === undefined || !hasOwnIpam(call)) return;

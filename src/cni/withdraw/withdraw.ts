@@ -6,7 +6,12 @@ import { transact, type TransactOptions } from "../../ipam/transact/transact.ts"
 import type { Call } from "../call.ts";
 import { transactPortsOf } from "../transact-ports.ts";
 
-/** Removes as much as one commit can. @throws NetplugError tryAgainLater when the datastore is away */
+/**
+ * Removes as much as one commit can.
+ *
+ * @returns what was removed; not `isAll` where a request for many attachments must be carried out again for the rest
+ * @throws NetplugError tryAgainLater when the datastore is away
+ */
 export async function withdraw(call: Call, request: DelRequest, options: TransactOptions<ReleasePlan> = {}): Promise<ReleasePlan> {
   return await call.ledger.time("datastore", () =>
     transact<ReleasePlan>(
