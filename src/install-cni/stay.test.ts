@@ -277,33 +277,48 @@ describe("files", () => {
 });
 
 describe("the first token", () => {
+  interface Answer {
+    readonly outcome: string;
+    readonly atMs: number;
+    /** When it was asked for, in milliseconds from the start. */
+    readonly asks: readonly number[];
+  }
+
   /** Asks an account that fails for some time; tells when it had an answer, in milliseconds. */
-  async function ask(failure: Error, failsMs: number, isOnce: boolean): Promise<{ readonly outcome: string; readonly atMs: number }> {
+  async function ask(failure: Error, failsMs: number, isOnce: boolean): Promise<Answer> {
     const clock = fakeClock();
     // The monotonic clock counts from the start of the machine.
     await clock.advance(DAY);
     const start = clock.monotonic();
     const log = createLog({ clock, level: "INFO", sinks: [] });
+    const asks: number[] = [];
     const account = {
       requestToken: async (): Promise<Grant> => {
+        asks.push(clock.monotonic() - start);
         await Promise.resolve();
         if (clock.monotonic() - start < failsMs) throw failure;
         return { token: "t", lifeMs: DAY };
       },
     };
-    const ends: { readonly outcome: string; readonly atMs: number }[] = [];
+    const ends: Answer[] = [];
     requestFirstToken(account, isOnce, { clock, random: () => 1, stopped: new AbortController().signal }, log).then(
-      () => void ends.push({ outcome: "granted", atMs: clock.monotonic() - start }),
-      (thrown: Error) => void ends.push({ outcome: thrown.message, atMs: clock.monotonic() - start }),
+      () => void ends.push({ outcome: "granted", atMs: clock.monotonic() - start, asks }),
+      (thrown: Error) => void ends.push({ outcome: thrown.message, atMs: clock.monotonic() - start, asks }),
     );
     for (let i = 0; i < 10_000 && ends.length === 0; i++) await clock.advance(1_000);
-    return ends[0] ?? { outcome: "nothing", atMs: clock.monotonic() - start };
+    return ends[0] ?? { outcome: "nothing", atMs: clock.monotonic() - start, asks };
   }
 
   test("is waited for as long as it takes by who stays", async () => {
     const { outcome, atMs } = await ask(OUTAGE, HOUR, false);
     expect(outcome).toBe("granted");
     expect(atMs - HOUR).toBeLessThan(10_001);
+  });
+
+  test("is asked for soon after the first failure, then less and less often: all nodes ask while an API server is away", async () => {
+    const { asks } = await ask(OUTAGE, HOUR, false);
+    const within = (fromMs: number, toMs: number): number => asks.filter((atMs) => atMs > fromMs && atMs <= toMs).length;
+    expect([within(0, 1_000), within(0, 60_000), within(60_000, HOUR)]).toEqual([1, 9, 354]);
   });
 
   test("is waited for a minute by who does not", async () => {
@@ -321,7 +336,7 @@ describe("the first token", () => {
   });
 
   test("that fails by a defect of ours, or whose account is missing, is not asked for again", async () => {
-    expect(await ask(new TypeError("not a function"), HOUR, false)).toEqual({ outcome: "not a function", atMs: 0 });
-    expect(await ask(new NetplugError("notInitialised", "no account"), HOUR, false)).toEqual({ outcome: "no account", atMs: 0 });
+    expect(await ask(new TypeError("not a function"), HOUR, false)).toMatchObject({ outcome: "not a function", asks: [0] });
+    expect(await ask(new NetplugError("notInitialised", "no account"), HOUR, false)).toMatchObject({ outcome: "no account", asks: [0] });
   });
 });
