@@ -14,6 +14,7 @@ import type { InstallHost } from "./host.ts";
 import { warnOfMoves, warnOfNodeName } from "./network-config/config-moves.ts";
 import { warnOfEarlierConfigs } from "./network-config/earlier-configs.ts";
 import { makeConfigText } from "./network-config/config-text.ts";
+import { warnOfMissingPlugins } from "./network-config/missing-plugins.ts";
 import { NodeRuntime } from "./network-config/node-runtime.ts";
 import { warnOfSettings } from "./settings-warnings.ts";
 import { KUBECONFIG_NAME } from "./settings/file-names.ts";
@@ -71,6 +72,8 @@ export class Installation implements Disposable {
     this.#newest = newest;
     this.#config = newest;
     await this.#placeBinaries(settings.updatesBinaries);
+    // Of our own config's the choice of its version has warned.
+    if (settings.template !== undefined) warnOfMissingPlugins(newest, this.#folders.bin, this.#host.disk, this.#log);
     if (this.#account !== undefined) this.#grant = await requestFirstToken(this.#account, settings.isOnce, this.#host, this.#log);
     const config = (await this.#adaptToRuntime(newest)) ?? newest;
     this.#config = config;
