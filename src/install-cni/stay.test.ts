@@ -321,6 +321,22 @@ describe("the first token", () => {
     expect([within(0, 1_000), within(0, 60_000), within(60_000, HOUR)]).toEqual([1, 9, 354]);
   });
 
+  test.each<[what: string, requestToken: (stopped: AbortSignal) => Promise<Grant>]>([
+    ["the next try", async () => await Promise.reject(OUTAGE)],
+    [
+      "an answer",
+      async (stopped) => await new Promise((_, reject) => stopped.addEventListener("abort", () => reject(stopped.reason as Error))),
+    ],
+  ])("is waited for no longer, be it for %s, once the process is asked to end", async (_what, requestToken) => {
+    const clock = fakeClock();
+    const stop = new AbortController();
+    const log = createLog({ clock, level: "INFO", sinks: [] });
+    const asking = requestFirstToken({ requestToken }, false, { clock, random: () => 1, stopped: stop.signal }, log);
+    await clock.advance(100_000);
+    stop.abort(new Error("asked to end"));
+    expect(await asking.catch((thrown: Error) => thrown.message)).toBe("asked to end");
+  });
+
   test("is waited for a minute by who does not", async () => {
     expect(await ask(OUTAGE, 45_000, true)).toMatchObject({ outcome: "granted" });
     const { outcome, atMs } = await ask(OUTAGE, HOUR, true);
