@@ -1,7 +1,7 @@
 /** Every verb in every spec version that has it, called through the CNI project's own library. */
 
 import { describe, expect, test } from "bun:test";
-import { readdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { readCachedAddresses } from "../../src/cli/host/cached-addresses.ts";
 import type { HostAddress } from "../../src/cli/host/host-addresses.ts";
@@ -23,6 +23,9 @@ interface DriverReply {
   readonly error?: { readonly code?: number; readonly msg: string };
 }
 
+/** Where a plugin is put that was not there at first. */
+const latePlugins = (): string => join(node.folder, "late-plugins");
+
 async function drive(verb: string, config: Json, options: Readonly<Record<string, string>>): Promise<DriverReply> {
   const flags = Object.entries(options).flatMap(([name, value]) => [`-${name}`, value]);
   const command = [
@@ -30,7 +33,7 @@ async function drive(verb: string, config: Json, options: Readonly<Record<string
     "-verb",
     verb,
     "-path",
-    `${distFolder}:${cniPluginsFolder}`,
+    `${distFolder}:${cniPluginsFolder}:${latePlugins()}`,
     "-cache",
     join(node.folder, "cache"),
     ...flags,
@@ -86,6 +89,23 @@ test.skipIf(driver === undefined)("a chained plugin gets our result, and its own
   expect(await drive("del", config, attachment)).toEqual({ result: null });
   expect(await node.addressesInUse()).toBe(0);
 });
+
+test.skipIf(driver === undefined)(
+  "a chained plugin that the node lacks fails ADD and DEL, and the address stays until it is there, as docs/troubleshooting.md says (needs go)",
+  async () => {
+    using pod = new TestNetns();
+    const attachment = { container: node.newContainerID(), netns: pod.path };
+    const config = conflist("1.0.0", [{ type: "late-tuning", dataDir: join(node.folder, "late-tuning") }]);
+    const notFound = { error: { msg: expect.stringContaining('failed to find plugin "late-tuning" in path [') } };
+    expect(await drive("add", config, attachment)).toMatchObject(notFound);
+    expect(await drive("del", config, attachment)).toMatchObject(notFound);
+    expect(await node.addressesInUse()).toBe(2);
+    await mkdir(latePlugins());
+    await symlink(join(cniPluginsFolder, "tuning"), join(latePlugins(), "late-tuning"));
+    expect(await drive("del", config, attachment)).toEqual({ result: null });
+    expect([pod.link("eth0"), await node.addressesInUse()]).toEqual([undefined, 0]);
+  },
+);
 
 /**
  * Settings of each, where its work shows, and what shows there. Not `portmap`, which the tests of whole clusters run: the CHECK of Debian 12's
