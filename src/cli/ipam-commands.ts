@@ -6,6 +6,7 @@ import { type Address, parseAddress } from "../lib/ip/address.ts";
 import { baseOf, parsePrefix, sizeOf, tryParsePrefix } from "../lib/ip/prefix.ts";
 import type { AdoptFlags } from "./commands/ipam/adopt.ts";
 import type { CheckFlags } from "./commands/ipam/check.ts";
+import type { ExplainFlags } from "./commands/ipam/explain.ts";
 import type { ReleaseFlags } from "./commands/ipam/release.ts";
 import type { ShowFlags } from "./commands/ipam/show.ts";
 import type { SplitFlags } from "./commands/ipam/split.ts";
@@ -38,6 +39,63 @@ const ipamShow = buildCommand<ShowFlags, [], CliContext>({
       "Show how full pools are, or who has an address.",
       "",
       "Exit status: 0 everything was counted; 1 something could not be read: stderr names it, and the numbers do not contain it.",
+    ].join("\n"),
+  },
+});
+
+const poolsFlag = {
+  kind: "parsed",
+  parse: String,
+  brief: "what the network config of the node names: pools by name or CIDR, with commas between them",
+  placeholder: "POOLS",
+  variadic: ",",
+  optional: true,
+  proposeCompletions(this: CliContext, partial: string) {
+    return this.proposeNames(partial);
+  },
+} as const;
+
+const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
+  loader: runs(async () => (await import("./commands/ipam/explain.ts")).ipamExplain),
+  parameters: {
+    flags: {
+      node: {
+        kind: "parsed",
+        parse: String,
+        brief: "where the pod would run (default: where --pod runs)",
+        placeholder: "NODE",
+        optional: true,
+      },
+      pod: {
+        kind: "parsed",
+        parse: String,
+        brief: "a pod whose annotations count; on Kubernetes only",
+        placeholder: "POD",
+        optional: true,
+      },
+      namespace: { ...flags.namespace, brief: "whose labels and annotations count (default: that of the context, else default)" },
+      families: {
+        kind: "enum",
+        values: ["IPv4", "IPv6"],
+        brief: "what the network config of the node wants, with a comma between them (default: IPv4)",
+        placeholder: "FAMILIES",
+        variadic: ",",
+        optional: true,
+      },
+      ipv4Pools: poolsFlag,
+      ipv6Pools: poolsFlag,
+      output: flags.reportOutput,
+    },
+    aliases: { n: "namespace", o: "output" },
+  },
+  docs: {
+    brief: "which address a new pod would get by now, and why not one of other pools; changes nothing",
+    fullDescription: [
+      "Show which address a new pod would get by now, and why not one of other pools. It changes nothing, and keeps no address for anybody.",
+      "",
+      "It decides as the plugin does, by pools, reservations and blocks, and on Kubernetes by labels and annotations of pod and namespace. What the",
+      "network config of the node says it does not know: give that by --families, --ipv4-pools and --ipv6-pools, where it is not the default.",
+      "Exit status: 0 the pod would get its addresses; 1 it would not: stderr says why, as its node would.",
     ].join("\n"),
   },
 });
@@ -154,6 +212,14 @@ const ipamAdopt = buildCommand<AdoptFlags, [], CliContext>({
 
 /** `ipam` and its subcommands. */
 export const ipamCommands = buildRouteMap({
-  routes: { show: ipamShow, check: ipamCheck, release: ipamRelease, configure: ipamConfigure, split: ipamSplit, adopt: ipamAdopt },
-  docs: { brief: "addresses: who has them, how full pools are, what is wrong" },
+  routes: {
+    show: ipamShow,
+    explain: ipamExplain,
+    check: ipamCheck,
+    release: ipamRelease,
+    configure: ipamConfigure,
+    split: ipamSplit,
+    adopt: ipamAdopt,
+  },
+  docs: { brief: "addresses: who has them, how full pools are, who would get which, what is wrong" },
 });

@@ -79,6 +79,7 @@ const COMMANDS: readonly (readonly [argv: readonly string[], stdin?: string])[] 
   [["get", "ipamblocks", "-o", "name"]],
   [["ipam", "show"]],
   [["ipam", "show", "--ip=10.65.0.1"]],
+  [["ipam", "explain", "--node=n1"]],
   [RELEASE],
   [["ipam", "check"]],
   [["ipam", "configure", "--strict-affinity=true"]],
@@ -112,7 +113,7 @@ test("ipam adopt claims a block with the role (needs cluster)", async () => {
 describe("with the role for viewers", () => {
   test("every command that only shows does so (needs cluster)", async () => {
     await allocateFor(world.datastore, "c-web", "n1", { address: "10.65.0.9" }); // else check says what to do
-    for (const [argv] of COMMANDS.filter(([words]) => /^(get|version|ipam show|ipam check)\b/.test(words.join(" "))))
+    for (const [argv] of COMMANDS.filter(([words]) => /^(get|version|ipam show|ipam explain|ipam check)\b/.test(words.join(" "))))
       expect([argv, await world.ctl(argv, { env: viewer })]).toMatchObject([argv, { stderr: "" }]);
   });
 
@@ -158,6 +159,7 @@ const DENIALS: readonly Denial[] = [
   ["pods", "get", GET_ENDPOINT, "get pods"],
   ["pods", "list", ["get", "wep", "-A"], "list pods"],
   ["pods", "watch", watching("wep"), "watch pods"],
+  ["namespaces", "get", ["ipam", "explain", "--node=n1"], "get namespaces"],
   ["*", "get", ["get", "tier", "mine"], "get tiers.netplug.io"],
   ["*", "list", ["get", "ippools"], "list ippools.netplug.io"],
   ["*", "watch", watching("ippools"), "watch ippools.netplug.io"],

@@ -97,6 +97,9 @@ async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, 
   await leak();
   expect(await type(reader, "netplugctl ipam show")).toMatch(/pods +10\.65\.0\.0\/16 +65536 +1 /);
   expect(await type(reader, "netplugctl ipam show --ip=10.65.0.7")).toContain("gone");
+  expect(await type(reader, "netplugctl ipam explain --node=n1")).toMatch(
+    / would get 10\.65\..* of pool "pods", .*\n.*\n +1 +pods +10\.65\.0\.0\/16\n/,
+  );
   await expect(type(reader, "netplugctl ipam check")).rejects.toThrow(/leaked-address +10\.65\.0\.7/);
   await type(reader, "netplugctl ipam release --ip=10.65.0.7");
   expect(await type(reader, "netplugctl ipam check")).toContain("found 0 problems");
@@ -147,6 +150,9 @@ onKubernetes("its commands work on the Kubernetes API (needs cluster)", async ()
     "split-pods-0",
   );
   expect(await type(reader, "kubectl netplug --context NAME ipam show", { NAME: context })).toContain("split-pods-0");
+  expect(await type(reader, "netplugctl ipam explain --pod=web -n shop", { shop: "default" })).toContain(
+    'pod "default/web" on node "n1" would get 10.65.',
+  );
   for (const command of ["kubectl get ippools", "kubectl get ippools.netplug.io"])
     expect(await type(reader, command)).toContain("split-pods-0");
   await type(reader, "kubectl describe node NODE", { NODE: "n1" });

@@ -252,7 +252,7 @@ test("whoever has no role may do nothing: what is found above comes from the rol
   expect(await permissionsOf("nobody")).toEqual([]);
 });
 
-test("an administrator may do with our objects what netplugctl does, and nothing with another's but read pods and Services' networks, and label nodes (needs cluster)", async () => {
+test("an administrator may do with our objects what netplugctl does, and nothing with another's but read pods, a namespace and Services' networks, and label nodes (needs cluster)", async () => {
   const ours = RESOURCES.filter(({ base, name }) => base.startsWith("apis/netplug.io/") && !name.includes("/"));
   const verbs: readonly Verb[] = ["get", "list", "watch", "create", "patch", "delete"];
   const permitted = (await permissionsOf("administrator")).filter((text) => !text.endsWith("/status.netplug.io"));
@@ -267,13 +267,14 @@ test("an administrator may do with our objects what netplugctl does, and nothing
       "get pods",
       "list pods",
       "watch pods",
+      "get namespaces",
       "list servicecidrs.networking.k8s.io",
       ...["get", "create", "patch"].map((verb) => `${verb} customresourcedefinitions.apiextensions.k8s.io`),
     ].sort(),
   );
 });
 
-test("a viewer may look at our objects, pods, nodes and Services' networks, and change nothing (needs cluster)", async () => {
+test("a viewer may look at our objects, pods, nodes, a namespace and Services' networks, and change nothing (needs cluster)", async () => {
   const ours = RESOURCES.filter(({ base, name }) => base.startsWith("apis/netplug.io/") && !name.includes("/"));
   const verbs: readonly Verb[] = ["get", "list", "watch"];
   const permitted = (await permissionsOf("viewer")).filter((text) => !text.endsWith("/status.netplug.io"));
@@ -286,6 +287,7 @@ test("a viewer may look at our objects, pods, nodes and Services' networks, and 
       "get pods",
       "list pods",
       "watch pods",
+      "get namespaces",
       "list servicecidrs.networking.k8s.io",
     ].sort(),
   );

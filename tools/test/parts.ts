@@ -127,6 +127,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "damaged-block",
       "del",
       "delegated",
+      "explain",
       "late-add",
       "limits",
       "model",

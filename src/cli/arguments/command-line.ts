@@ -60,7 +60,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
 
 /** A flag and the value that is attached to it: `--a=b`, `-a=b`, `-ab`. */
 export function splitFlag(word: string): readonly [string, string?] {
-  const long = /^(--[a-z-]+)=(.*)$/s.exec(word);
+  const long = /^(--[a-z0-9-]+)=(.*)$/s.exec(word);
   if (long !== null) return [long[1] ?? "", long[2] ?? ""];
   const short = /^(-[cflnop])(?:=(.*)|(.+))$/s.exec(word);
   return short === null ? [word] : [short[1] ?? "", short[2] ?? short[3] ?? ""];

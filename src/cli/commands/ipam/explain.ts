@@ -1,0 +1,137 @@
+/** `ipam explain`: which address a new pod would get by now, and why it would get none from some pools. */
+
+import { warnOfIneffective } from "../../../endpoint/annotations/ineffective.ts";
+import { type PodRequest, readPodRequest } from "../../../endpoint/annotations/read-pod-request.ts";
+import { toPodText } from "../../../endpoint/annotations/sources.ts";
+import { isNodeName, NODE_NAME } from "../../../endpoint/names.ts";
+import { type BlockSource, explain, type Explanation, type Question } from "../../../ipam/admin/explain.ts";
+import { type Family, toAddressText } from "../../../lib/ip/address.ts";
+import { toPrefixText } from "../../../lib/ip/prefix.ts";
+import { quote, quoteValue } from "../../../lib/quote.ts";
+import { withDatastore } from "../../access/access.ts";
+import { defaultNamespaceOf } from "../../access/default-namespace.ts";
+import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
+import { type Cli, note, type OpenKube, say } from "../../io.ts";
+import type { AskingPod } from "../../kubernetes/asking-pod.ts";
+import type { ReportFormat } from "../../output/format.ts";
+import { toReportText } from "../../output/json-yaml.ts";
+import { toTable } from "../../output/table.ts";
+import { toTransactPorts } from "./transact-ports.ts";
+
+/** By their names on the command line. */
+const FAMILIES = { IPv4: 4, IPv6: 6 } as const satisfies Record<string, Family>;
+
+/** Where the pod would run, which one it would be like, and what the network config there says of pools. */
+export interface ExplainFlags {
+  /** Absent: that of `pod`. */
+  readonly node?: string;
+  readonly pod?: string;
+  readonly namespace?: string;
+  /** As the network config says by `assign_ipv4` and `assign_ipv6`. */
+  readonly families?: readonly (keyof typeof FAMILIES)[];
+  /** As `ipv4_pools` of the network config, and its fellow. */
+  readonly ipv4Pools?: readonly string[];
+  readonly ipv6Pools?: readonly string[];
+  readonly output?: ReportFormat;
+}
+
+/** Who would ask, and for what. */
+interface Asking {
+  /** undefined on etcd, which knows of no pod before it runs. */
+  readonly pod: AskingPod | undefined;
+  readonly node: string;
+  readonly request: Pick<PodRequest, "families" | "pools" | "namedBy" | "addresses" | "addressesWithoutIpam">;
+}
+
+/**
+ * Fails where an ADD would, and says what with.
+ *
+ * @throws {UsageError} for no node, or what none is called
+ * @throws {CommandFailed} for a pod or namespace that is not there
+ * @throws {NetplugError} malformedRequest for an annotation that an ADD refuses
+ */
+export async function ipamExplain(cli: Cli, flags: ExplainFlags): Promise<number> {
+  return await withDatastore(cli, async (datastore, openKube) => {
+    const asking = await readAsking(cli, openKube, flags);
+    const explanation = await explain(toTransactPorts(cli, datastore), toQuestion(asking));
+    for (const warning of warningsOf(asking, explanation)) note(cli, `warning: ${warning}`);
+    if (flags.output === undefined) printText(cli, asking, explanation);
+    else cli.io.stdout.write(toReportText(flags.output, toReport(asking, explanation)));
+    for (const { code, message } of explanation.refusals) note(cli, `an ADD would fail with code ${code}: ${message}`);
+    return explanation.refusals.length === 0 ? EXIT.done : EXIT.failed;
+  });
+}
+
+async function readAsking(cli: Cli, openKube: OpenKube | undefined, flags: ExplainFlags): Promise<Asking> {
+  const pod = openKube === undefined ? undefined : await readPod(cli, openKube, flags);
+  if (pod === undefined && (flags.pod ?? flags.namespace) !== undefined)
+    throw new CommandFailed("look for the pod: the datastore is etcd, which knows of none before it runs; give --node alone");
+  const node = flags.node ?? pod?.node ?? "";
+  if (node === "") throw new UsageError("read options: got no --node, want one, or a --pod that is bound to one");
+  if (!isNodeName(node)) throw new UsageError(`got ${quoteValue(node)} as --node, want ${NODE_NAME}`);
+  return { pod, node, request: toRequest(pod, flags) };
+}
+
+async function readPod(cli: Cli, openKube: OpenKube, { pod, namespace }: ExplainFlags): Promise<AskingPod> {
+  const { readAskingPod } = await import("../../kubernetes/asking-pod.ts");
+  return await readAskingPod(openKube, namespace ?? (await defaultNamespaceOf(cli)), pod);
+}
+
+function toRequest(pod: AskingPod | undefined, { families = ["IPv4"], ipv4Pools = [], ipv6Pools = [] }: ExplainFlags): Asking["request"] {
+  const configured = { families: families.map((name) => FAMILIES[name]), pools: { 4: ipv4Pools, 6: ipv6Pools } };
+  if (pod === undefined) return { ...configured, namedBy: {}, addresses: [], addressesWithoutIpam: [] };
+  // Whether features are on, only the network config knows.
+  const featureControl = { ipAddrsNoIpam: true, floatingIPs: true };
+  return readPodRequest(pod, pod.namespaceAnnotations, { ...configured, ipam: { type: "netplug-ipam", isOwn: true }, featureControl });
+}
+
+function toQuestion({ pod, node, request: { families, addressesWithoutIpam, ...request } }: Asking): Question {
+  const owner = { network: "", containerID: "", ifName: "", node };
+  const namespaceLabels = pod?.namespaceLabels ?? {};
+  return { ...request, owner, namespaceLabels, families: addressesWithoutIpam.length > 0 ? [] : families };
+}
+
+function warningsOf({ pod, node }: Asking, { isNodeKnown, defects }: Explanation): readonly string[] {
+  const ineffective = pod === undefined ? [] : warnOfIneffective(pod, pod.namespaceAnnotations);
+  return [...ineffective, ...(isNodeKnown ? [] : [`node ${quote(node)} is not known, so it has no labels`]), ...defects];
+}
+
+const SOURCE_TEXTS = {
+  own: "a block of the node",
+  claimed: "a block that the node would claim",
+  "taken over": "another node's empty block, which the node would take over",
+  borrowed: "another node's block",
+} as const satisfies Record<BlockSource, string>;
+
+function printText(cli: Cli, { pod, node, request }: Asking, { addresses, pools, refusals }: Explanation): void {
+  // An ADD that cannot have all that it asks for gets nothing.
+  const would = refusals.length === 0 ? "would" : "could";
+  const who = `${pod === undefined ? "a container" : toPodText(pod)} on node ${quote(node)} ${would} get`;
+  for (const { address, block, source, pool } of addresses)
+    say(cli, `${who} ${toAddressText(address)} of pool ${quote(pool)}, from ${toPrefixText(block)}, ${SOURCE_TEXTS[source]}`);
+  for (const address of request.addressesWithoutIpam)
+    say(cli, `${who} ${toAddressText(address)}, which its annotation names, from no pool`);
+  if (pools.length === 0) return;
+  const header = ["ORDER", "POOL", "CIDR", "WHY NOT"];
+  const rows = pools.map(({ order, name, cidr, reason }) => [
+    `${order ?? "-"}`,
+    name,
+    cidr === undefined ? "-" : toPrefixText(cidr),
+    reason ?? "",
+  ]);
+  cli.io.stdout.write(toTable(header, rows, { colour: cli.io.stdout.isTerminal, right: new Set([0]) }));
+}
+
+function toReport({ pod, node, request }: Asking, { addresses, pools, refusals }: Explanation): object {
+  return {
+    node,
+    namespace: pod?.namespace,
+    pod: pod?.name,
+    addresses: [
+      ...addresses.map(({ address, block, ...rest }) => ({ ip: toAddressText(address), block: toPrefixText(block), ...rest })),
+      ...request.addressesWithoutIpam.map((address) => ({ ip: toAddressText(address) })),
+    ],
+    refusals: refusals.map(({ code, message }) => ({ code, message })),
+    pools: pools.map(({ cidr, ...rest }) => ({ ...rest, cidr: cidr && toPrefixText(cidr) })),
+  };
+}

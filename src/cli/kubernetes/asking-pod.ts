@@ -1,0 +1,42 @@
+/** What a pod and its namespace ask of address management. */
+
+import { type AnnotatedPod, toPodText } from "../../endpoint/annotations/sources.ts";
+import { NAMESPACES, PODS } from "../../kube/core-types.ts";
+import { quote } from "../../lib/quote.ts";
+import { CommandFailed } from "../failure.ts";
+import type { OpenKube } from "../io.ts";
+
+/** A pod as an ADD sees it. */
+export interface AskingPod extends AnnotatedPod {
+  readonly namespaceLabels: Readonly<Record<string, string>>;
+  readonly namespaceAnnotations: Readonly<Record<string, string>>;
+  /** The one that it is bound to, if any. */
+  readonly node: string | undefined;
+}
+
+/** For the pod's name, where no certain one is meant. */
+const ANY_POD = "*";
+
+/**
+ * Reads one, and its namespace.
+ *
+ * @param name undefined: one without annotations, which need not be there
+ * @throws {CommandFailed} one that is not there, or that gets no address
+ */
+export async function readAskingPod(openKube: OpenKube, namespace: string, name: string | undefined): Promise<AskingPod> {
+  const client = await openKube();
+  const [pod, around] = await Promise.all([
+    name === undefined ? undefined : client.get(PODS, { namespace, name }),
+    client.get(NAMESPACES, { name: namespace }),
+  ]);
+  if (around === undefined) throw new CommandFailed(`find namespace ${quote(namespace)}: there is none`);
+  const { labels: namespaceLabels = {}, annotations: namespaceAnnotations = {} } = around.metadata;
+  const annotations = pod?.metadata.annotations ?? {};
+  const asking = { namespace, name: name ?? ANY_POD, annotations, namespaceLabels, namespaceAnnotations, node: pod?.spec?.nodeName };
+  if (name !== undefined && pod === undefined) throw new CommandFailed(`find ${toPodText(asking)}: there is none`);
+  if (pod?.spec?.hostNetwork === true)
+    throw new CommandFailed(
+      `explain the addresses of ${toPodText(asking)}: it uses the host's network (hostNetwork: true), so it gets none`,
+    );
+  return asking;
+}

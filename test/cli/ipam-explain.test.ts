@@ -1,0 +1,97 @@
+/** `ipam explain` as a person meets it; that it says what an ADD does is in `test/cni/explain.test.ts`. */
+
+import { beforeEach, describe, expect, test as always } from "bun:test";
+import { allocateFor } from "../support/cli/container-addresses.ts";
+import { resourceYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
+import { ShownDocument } from "../support/documents/document.ts";
+import { createNamespace, createNode, createPod } from "../support/servers/kubernetes.ts";
+
+describe("on etcd", () => {
+  const world = shareEtcdCliWorld();
+  beforeEach(async () => {
+    await world.reset();
+    await world.create(resourceYaml("Node", "n1", {}));
+  });
+
+  always("it prints what docs/netplugctl.md shows", async () => {
+    await world.createPool("pods", "10.65.0.0/16");
+    await world.createPool("rack2", "10.66.0.0/16", { nodeSelector: "rack == 'r2'" });
+    const [command = "", ...lines] = new ShownDocument("docs/netplugctl.md").block("", "$ netplugctl ipam explain").split("\n");
+    expect(await world.ctl(command.split(" ").slice(2))).toEqual({ status: 0, stdout: lines.join("\n"), stderr: "" });
+  });
+
+  always("it writes nothing", async () => {
+    await world.createPool("pods", "10.65.0.0/16");
+    const stored = await world.stored("/");
+    for (let times = 0; times < 2; times++) await world.done(["ipam", "explain", "--node=n1", "--families=IPv4"]);
+    expect(await world.stored("/")).toEqual(stored);
+  });
+
+  always("of two families it tells each, and that a pod which wants both would get none", async () => {
+    await world.createPool("pods", "10.65.0.0/16");
+    const { status, stdout, stderr } = await world.ctl(["ipam", "explain", "--node=n1", "--families=IPv4,IPv6"]);
+    expect([status, stdout]).toEqual([1, expect.stringMatching(/^a container on node "n1" could get 10\.65\..* of pool "pods"/)]);
+    expect(stderr).toMatch(
+      /^an ADD would fail with code 101: allocate an IPv6 address on node "n1": no address left: there is no IPv6 pool; .*\n$/,
+    );
+  });
+
+  always("it counts what is reserved, and what others have", async () => {
+    await world.createPool("pods", "10.65.0.0/30", { blockSize: 30 });
+    await world.create(resourceYaml("IPReservation", "r", { reservedCIDRs: ["10.65.0.0/31"] }));
+    await allocateFor(world.datastore, "c1", "n1", { address: "10.65.0.2" });
+    expect(await world.json("ipam", "explain", "--node=n1")).toMatchObject({
+      addresses: [{ ip: "10.65.0.3", block: "10.65.0.0/30", source: "own", pool: "pods" }],
+    });
+  });
+
+  always("a node that is not known is a warning, because no selector of labels matches it", async () => {
+    await world.createPool("pods", "10.65.0.0/16");
+    const { status, stderr } = await world.ctl(["ipam", "explain", "--node=n9"]);
+    expect([status, stderr]).toEqual([0, 'warning: node "n9" is not known, so it has no labels\n']);
+  });
+
+  always.each([
+    [[], 2, "read options: got no --node, want one, or a --pod that is bound to one"],
+    [["--node=a b"], 2, 'got "a b" as --node, want letters'],
+    [["--node=n1", "--families=4"], 2, "IPv4"],
+    [["--node=n1", "--pod=web"], 1, "the datastore is etcd, which knows of none before it runs; give --node alone"],
+    [["--node=n1", "-n", "shop"], 1, "the datastore is etcd, which knows of none before it runs; give --node alone"],
+  ])("%j ends with %d", async (words, status, message) => {
+    expect(await world.ctl(["ipam", "explain", ...words])).toMatchObject({ status, stdout: "", stderr: expect.stringContaining(message) });
+  });
+});
+
+describe("on Kubernetes", () => {
+  const [test, world] = shareKubernetesCliWorld(async (world) => {
+    await world.done(["init"]);
+    await world.createPool("pods", "10.65.0.0/16");
+    await createNode(world.api, "n1", []);
+    await createNamespace(world.api, "shop", { annotations: { ipv4pool: '["blue"]' } });
+    await createPod(world.api, { name: "unbound", annotations: { ipaddrs: '["10.65.0.9"]' }, namespace: "shop" });
+    await createPod(world.api, { name: "on-host", spec: { nodeName: "n1", hostNetwork: true } });
+  });
+
+  const explain = async (...words: readonly string[]) => await world.ctl(["ipam", "explain", ...words]);
+
+  test("annotations without effect are named, the namespace's too (needs cluster)", async () => {
+    const { status, stdout, stderr } = await explain("--pod=unbound", "--namespace=shop", "--node=n1");
+    expect([status, stdout]).toEqual([0, expect.stringMatching(/^pod "shop\/unbound" on node "n1" would get 10\.65\./)]);
+    expect(stderr.split("\n")).toEqual([expect.stringMatching(/^warning: .*ipaddrs/), expect.stringMatching(/^warning: .*ipv4pool/), ""]);
+  });
+
+  test("without a pod, one of the namespace is meant (needs cluster)", async () => {
+    expect((await explain("--node=n1")).stdout).toMatch(/^pod "default\/\*" on node "n1" would get 10\.65\./);
+  });
+
+  test.each([
+    [["--pod=unbound", "--namespace=shop"], 2, "read options: got no --node, want one, or a --pod that is bound to one"],
+    [["--pod=none", "--node=n1"], 1, 'find pod "default/none": there is none'],
+    [["--node=n1", "--namespace=none"], 1, 'find namespace "none": there is none'],
+    [["--pod=on-host"], 1, 'pod "default/on-host": it uses the host\'s network (hostNetwork: true), so it gets none'],
+  ])("%j ends with %d (needs cluster)", async (words, status, message) => {
+    expect(await explain(...words)).toMatchObject({ status, stdout: "", stderr: expect.stringContaining(message) });
+  });
+});

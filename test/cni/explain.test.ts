@@ -1,0 +1,157 @@
+/** `netplugctl ipam explain` says beforehand what the very next ADD then does, or what it fails with. */
+
+import { afterEach, describe, expect, test as always } from "bun:test";
+import { runNetplugctl } from "../support/cli/netplugctl.ts";
+import { TestNetns } from "../support/node/netns.ts";
+import { isOnEtcd } from "../support/node/node-datastore.ts";
+import { startPodWorldOnKubernetes } from "../support/node/pod-world.ts";
+import { TestNode } from "../support/node/test-node.ts";
+import type { CniCall } from "../support/programs/cni-call.ts";
+import { createNamespace, createNode, createPod, type PodTemplate } from "../support/servers/kubernetes.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
+import { share } from "../support/share.ts";
+
+interface Report {
+  readonly addresses: readonly { readonly ip: string; readonly pool?: string; readonly source?: string }[];
+  readonly refusals: readonly { readonly code: number; readonly message: string }[];
+  readonly pools: readonly { readonly name: string; readonly order?: number; readonly reason?: string }[];
+}
+
+let calls = new AsyncDisposableStack();
+afterEach(async () => {
+  const ended = calls;
+  calls = new AsyncDisposableStack();
+  await ended.disposeAsync();
+});
+
+/** Explains, and calls ADD, whose attachment ends with the test: both must come to the same. @returns the report */
+async function explainThenAdd(
+  node: TestNode,
+  words: readonly string[],
+  call: Omit<CniCall, "containerID" | "netns"> = {},
+): Promise<Report> {
+  const { status, stdout, stderr } = await runNetplugctl(node.datastore.env, ["ipam", "explain", ...words, "-o", "json"]);
+  const netns = calls.use(new TestNetns());
+  const attachment = { ...call, containerID: node.newContainerID(), netns: netns.path };
+  const { json = {} } = await node.call("ADD", attachment);
+  calls.defer(async () => await node.del(attachment));
+  const { ips = [], code, msg } = json;
+  if (stdout === "") {
+    // a pod that cannot be read at all
+    expect([status, stderr]).toEqual([1, `netplugctl: ${msg}\n`]);
+    return { addresses: [], refusals: [], pools: [] };
+  }
+  const report = JSON.parse(stdout) as Report;
+  expect(report.addresses.map(({ ip }) => ip)).toEqual(ips.map(({ address }) => address.replace(/\/.*/, "")));
+  expect(report.refusals).toEqual(code === undefined ? [] : [{ code, message: msg ?? "" }]);
+  expect(status).toBe(code === undefined ? 0 : 1);
+  return report;
+}
+
+/** What a report says of each address. */
+const placesOf = ({ addresses }: Report): unknown => addresses.map(({ pool, source }) => [pool, source]);
+
+/** What a report says of each pool. */
+const poolsOf = ({ pools }: Report): unknown => pools.map(({ name, order, reason }) => [name, order ?? reason]);
+
+describe("for a container", () => {
+  const node = share(() => TestNode.start([]));
+
+  always("the address of a new block, of the node's own, of another node's, and none at last", async () => {
+    await node.createPool("small", { cidr: "10.65.0.0/30", blockSize: 31 });
+    const places: unknown[] = [];
+    for (const nodename of ["node-a", "node-b", "node-a", "node-a"]) {
+      if (nodename !== node.nodename) await makeNode(node, nodename);
+      // netplug-ipam, because a pod of another node is refused
+      const call = { plugin: "netplug-ipam", config: node.config({ nodename }) } as const;
+      places.push(placesOf(await explainThenAdd(node, [`--node=${nodename}`], call)));
+    }
+    expect(places).toEqual([[["small", "claimed"]], [["small", "claimed"]], [["small", "own"]], [["small", "borrowed"]]]);
+    const last = await explainThenAdd(node, ["--node=node-a"]);
+    expect(last.refusals).toMatchObject([{ code: 101 }]);
+    await node.ctl(["delete", "ippool", "small"]);
+  });
+
+  always("why others are not used, in the order in which they are", async () => {
+    await node.createPool("b", { cidr: "10.66.0.0/24" });
+    await node.createPool("a-manual", { cidr: "10.67.0.0/24", assignmentMode: "Manual" });
+    await node.createPool("a-rack", { cidr: "10.68.0.0/24", nodeSelector: "rack == 'r9'" });
+    await node.createPool("off", { cidr: "10.69.0.0/24", disabled: true });
+    await node.createPool("six", { cidr: "fd66::/112" });
+    const ipam = { assign_ipv6: "true" };
+    const both = ["--node=node-a", "--families=IPv4,IPv6"];
+    const report = await explainThenAdd(node, both, { config: node.config({ ipam }) });
+    expect(placesOf(report)).toEqual([
+      ["b", "claimed"],
+      ["six", "claimed"],
+    ]);
+    expect(poolsOf(report)).toEqual([
+      ["b", 1],
+      ["a-manual", "its assignmentMode is Manual: it must be named"],
+      ["a-rack", `its nodeSelector "rack == 'r9'" does not match node "node-a"`],
+      ["off", "it is disabled"],
+      ["six", 1],
+    ]);
+    const named = { ipv4_pools: ["10.68.0.0/24", "a-manual"], assign_ipv6: "true" };
+    const chosen = await explainThenAdd(node, [...both, "--ipv4-pools=10.68.0.0/24,a-manual"], {
+      config: node.config({ ipam: named }),
+    });
+    expect(poolsOf(chosen)).toEqual([
+      ["a-rack", 1],
+      ["a-manual", 2],
+      ["b", "it is not named"],
+      ["off", "it is disabled"],
+      ["six", 1],
+    ]);
+  });
+});
+
+async function makeNode(node: TestNode, name: string): Promise<void> {
+  if (isOnEtcd) await node.apply({ apiVersion: "netplug.io/v3", kind: "Node", metadata: { name }, spec: {} });
+}
+
+if (!isOnEtcd) {
+  describe("for a pod", () => {
+    const [test, { api, node }] = onApiServer(
+      () => startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }),
+      async ({ api, node }) => {
+        await createNode(api, "node-b", []);
+        await node.createPool("shop", { cidr: "10.66.0.0/24", namespaceSelector: "team == 'shop'" });
+        await node.createPool("blue", { cidr: "10.67.0.0/24", assignmentMode: "Manual" });
+        await createNamespace(api, "shop", { labels: { team: "shop" } });
+        await createNamespace(api, "blue", { annotations: { ipv4pools: '["blue"]' } });
+      },
+    );
+
+    /** @returns the report of a pod that has these annotations */
+    async function explainPod(template: PodTemplate): Promise<Report> {
+      const { name, namespace = "default" } = template;
+      const { args } = await createPod(api, { ...template, spec: { nodeName: "node-a" } });
+      return await explainThenAdd(node, [`--pod=${name}`, `--namespace=${namespace}`], {
+        args,
+        config: node.config({ feature_control: { ip_addrs_no_ipam: true } }),
+      });
+    }
+
+    test("whose namespace has labels and annotations (needs cluster)", async () => {
+      expect(poolsOf(await explainPod({ name: "web", namespace: "shop" }))).toEqual([
+        ["pool-0", 1],
+        ["shop", 2],
+        ["blue", "its assignmentMode is Manual: it must be named"],
+      ]);
+      expect(placesOf(await explainPod({ name: "web", namespace: "blue" }))).toEqual([["blue", "claimed"]]);
+    });
+
+    test.each<[what: string, annotations: Readonly<Record<string, string>>]>([
+      ["a pool", { ipv4pools: '["blue"]' }],
+      ["a pool that there is not", { ipv4pools: '["grey"]' }],
+      ["an address", { ipAddrs: '["10.67.0.77"]' }],
+      ["an address of no pool", { ipAddrs: '["192.0.2.7"]' }],
+      ["an address that no pool gives", { ipAddrsNoIpam: '["192.0.2.7"]' }],
+      ["a family of which there is no pool", { ipFamilies: '["IPv6"]' }],
+      ["what makes no sense", { ipAddrs: "10.67.0.77" }],
+    ])("that asks for %s (needs cluster)", async (what, annotations) => {
+      await explainPod({ name: what.replaceAll(" ", "-"), annotations });
+    });
+  });
+}
