@@ -16,12 +16,12 @@ const EXPLANATIONS: Readonly<Record<ErrorName, Explanation>> = {
     advice: "set `cniVersion` to one of those that `CNI_COMMAND=VERSION netplug` prints",
   },
   unsupportedField: {
-    meaning: "a field of the network config is not supported; the message names key and value",
-    advice: "remove the field, or use a plugin that knows it",
+    meaning: "a field of the network config is not supported; netplug never says so: it ignores unknown fields, and a wrong one is code 7",
+    advice: "find out which other plugin of the conflist said it",
   },
   unknownContainer: {
-    meaning: "the container is unknown or does not exist",
-    advice: "the runtime and the plugin disagree: let the runtime delete the sandbox",
+    meaning: "the container is unknown; netplug never says so: DEL of such a container succeeds, and CHECK of it is code 113",
+    advice: "find out which other plugin of the conflist said it",
   },
   badEnvironment: {
     meaning: "a CNI environment variable is missing or invalid; the message names it",
@@ -52,7 +52,8 @@ const EXPLANATIONS: Readonly<Record<ErrorName, Explanation>> = {
     advice: "the reason is in the message; pods cannot start on this node until it is gone",
   },
   degraded: {
-    meaning: "STATUS: the plugin cannot serve ADD, and existing containers may have limited connectivity",
+    meaning:
+      "STATUS: the plugin cannot serve ADD, and existing containers may have limited connectivity; only if another IPAM plugin says so",
     advice: "the reason is in the message; running pods may be affected too",
   },
   poolUnusable: {
