@@ -150,7 +150,7 @@ function openLibrary(): Library {
   } catch (cause) {
     throw new NetplugError(
       "kernelRefused",
-      `load C library "${LIBRARY}": ${messageOf(cause)}; want glibc 2.28 or newer, and a caller that allows executable memory, and enough (MemoryDenyWriteExecute, LimitAS of systemd)`,
+      `load C library "${LIBRARY}": ${messageOf(cause)}; want glibc 2.28 or newer, and a caller that allows executable memory, and enough (MemoryDenyWriteExecute, LimitAS, LimitDATA of systemd)`,
       { cause },
     );
   }

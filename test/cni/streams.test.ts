@@ -267,7 +267,7 @@ test.each(["ADD", "DEL", "STATUS"] as const)(
     expect([status, json?.code, json?.msg]).toEqual([
       1,
       5,
-      expect.stringMatching(/load C library "libc\.so\.6": .*MemoryDenyWriteExecute, LimitAS/),
+      expect.stringMatching(/load C library "libc\.so\.6": .*MemoryDenyWriteExecute, LimitAS, LimitDATA of systemd/),
     ]);
   },
 );
