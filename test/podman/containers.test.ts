@@ -19,8 +19,10 @@ const [testPodman, node] = shareIf(isUsable, () => {
 });
 const [, machine] = shareIf(isUsable, () => {
   const portmap: Json = { type: "portmap", snat: true, capabilities: { portMappings: true } };
-  return PodmanMachine.start([conflist("pods", "1.0.0", [portmap]), conflist("blue", "0.4.0")]);
+  return PodmanMachine.start([conflist("pods", "1.0.0", [portmap]), conflist("blue", "0.4.0"), conflist("newer", "1.1.0")]);
 });
+
+const TROUBLESHOOTING = new ShownDocument("docs/troubleshooting.md");
 
 /** What is in /run goes with a reboot. */
 function pluginConfig(name: string): Json {
@@ -100,6 +102,12 @@ testPodman("a container of two networks has an interface and an address of each 
   machine.podman(["network", "disconnect", "blue", both]);
   expect(await node.addressesInUse()).toBe(1);
   machine.podman(["rm", "--force", both]);
+  await expectNothingLeft();
+});
+
+testPodman("a network of CNI 1.1.0 is refused with the words of docs/troubleshooting.md, and leaves nothing (needs podman-4)", async () => {
+  const { status, stderr } = machine.tryContainer(["--network=newer"], ["true"]);
+  expect([status, stderr]).toEqual([126, expect.stringContaining(TROUBLESHOOTING.one("unsupported CNI result version"))]);
   await expectNothingLeft();
 });
 
