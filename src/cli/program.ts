@@ -9,7 +9,7 @@ import type { Processes } from "../lib/ports.ts";
 import { endProcesses, linuxProcesses } from "../linux/processes.ts";
 import { wasClosed } from "../linux/standard-streams.ts";
 import { bufferOutput, closedOutput } from "./buffered-output.ts";
-import { EXIT } from "./failure.ts";
+import { EXIT, statusOf, toFailureText } from "./failure.ts";
 import type { CliIo } from "./io.ts";
 import { runCli } from "./main.ts";
 
@@ -20,8 +20,16 @@ import { runCli } from "./main.ts";
  * @returns the exit status
  */
 export async function runAsProgram(argv: readonly string[], program: string): Promise<number> {
+  let isClosed: boolean;
+  try {
+    isClosed = wasClosed(1);
+  } catch (thrown) {
+    // Without the C library no command gets far, and only Bun's own stream can say so.
+    console.error(toFailureText(thrown, { program, options: {} }, []).trimEnd());
+    return statusOf(thrown, argv);
+  }
   const isTerminal = await findTerminals();
-  const stdout = wasClosed(1) ? closedOutput() : bufferOutput(Bun.stdout.writer(), isTerminal(1));
+  const stdout = isClosed ? closedOutput() : bufferOutput(Bun.stdout.writer(), isTerminal(1));
   const stderr = bufferOutput(Bun.stderr.writer(), isTerminal(2));
   const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
   const kubernetes = { processes: processesThatEndWithUs, env: process.env };

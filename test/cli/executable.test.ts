@@ -353,6 +353,22 @@ describe("colour", () => {
   });
 });
 
+test.each([
+  { argv: ["get", "ippools"], status: 1 },
+  { argv: ["diff", "-f", "-"], status: 2 },
+])("a shell that gives it too little memory for the C library is told so in one line: $argv", ({ argv, status }) => {
+  const KIB_PER_GIB = 2 ** 20;
+  const limited = Bun.spawnSync(["sh", "-c", `ulimit -v ${KIB_PER_GIB}; exec "$0" "$@"`, netplugctl, ...argv], {
+    env: { ...process.env, ...env },
+    stderr: "pipe",
+  });
+  expect([limited.exitCode, limited.stdout.toString(), limited.stderr.toString()]).toEqual([
+    status,
+    "",
+    expect.stringMatching(/^netplugctl: load C library .*requires the JIT.*LimitAS.*\n$/),
+  ]);
+});
+
 test.each(["install", "container-hosts", "node-requirements"])("the executable needs no newer C library than docs/%s.md says", (name) => {
   const promised = Number(/glibc 2\.(\d+)/.exec(new ShownDocument(`docs/${name}.md`).text)?.[1]);
   // its table of strings has the versions of all functions that the runtime is linked to
