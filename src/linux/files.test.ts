@@ -114,6 +114,15 @@ test("isExecutableFile() wants a regular file that may be executed, or a link to
 });
 
 describe("log files", () => {
+  test.each(["a file", "a broken link"])("where their folder is %s that is said", (what) => {
+    const path = fresh();
+    if (what === "a file") writeFileSync(path, "");
+    else symlinkSync(join(folder, "nowhere"), path);
+    expect(() => linuxLogFiles.openAppend(join(path, "cni.log"))).toThrow(
+      `open "${path}/cni.log": its folder is a file or a broken link, or vanished`,
+    );
+  });
+
   test("append whole lines, tell their size, and are the same file by any name", () => {
     const path = join(folder, "log", "netplug.log");
     const one = linuxLogFiles.openAppend(path);

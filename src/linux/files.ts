@@ -51,7 +51,7 @@ export function openOrMake(path: string, flags: number, mode: number): Fd {
   if (fd !== undefined) return fd;
   makeFolders(parentOf(path));
   fd = openFile(path, flags | O_CREAT, mode);
-  if (fd === undefined) throw new NetplugError("ioFailure", `open ${quote(path)}: its folder vanished`);
+  if (fd === undefined) throw new NetplugError("ioFailure", `open ${quote(path)}: its folder is a file or a broken link, or vanished`);
   return fd;
 }
 
