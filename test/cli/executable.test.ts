@@ -30,7 +30,7 @@ function run(argv: readonly string[], stdin = ""): { readonly status: number; re
   return { status: exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
 }
 
-const IPAM_COMMANDS = ["show", "check", "release", "configure", "split"].map((command) => `ipam ${command}`);
+const IPAM_COMMANDS = ["show", "explain", "check", "release", "configure", "split"].map((command) => `ipam ${command}`);
 const COMMANDS = "init create apply replace delete get patch label validate version ledger completion".split(" ").concat(IPAM_COMMANDS);
 
 describe("usage", () => {
@@ -45,7 +45,8 @@ describe("usage", () => {
   test("help of the program names every command", () => {
     const { status, stdout } = run(["--help"]);
     expect(status).toBe(0);
-    for (const command of COMMANDS) expect(stdout).toContain(`netplugctl ${command.startsWith("ipam") ? "ipam show|check|" : command}`);
+    for (const command of COMMANDS)
+      expect(stdout).toContain(`netplugctl ${command.startsWith("ipam") ? "ipam show|explain|check|" : command}`);
   });
 
   test("help of the program says where it looks for the datastore, and what says otherwise", () => {
