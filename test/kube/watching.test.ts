@@ -1,6 +1,8 @@
 /** Following a real API server through restarts, lost history and lost connections: never torn, nothing missing. */
 
 import { describe, expect } from "bun:test";
+import { cpSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { Watch } from "@kubernetes/client-node";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { KubeClient } from "../../src/kube/client.ts";
@@ -112,6 +114,32 @@ describe.each(["http1.1", "http2"] as const)("following over %s", (protocol) => 
     await until("a new beginning", async () => view.resets === 2 && view.isInSync);
     await untilEqual(view, namespace);
     expect([...view.objects.keys()]).not.toContain("a");
+  });
+
+  test("begins anew when the etcd of the API server was restored from a backup that is older than what it saw (needs cluster)", async () => {
+    const client = openClient(api, { protocol });
+    const data = join(api.folder, "etcd");
+    const backup = join(api.folder, `backup-${protocol}`);
+    await api.etcd.stop();
+    cpSync(data, backup, { recursive: true });
+    await api.etcd.start();
+    await until("a write", async () => {
+      await put(client, namespace, "lost", "1");
+      return true;
+    });
+    // Enough for what is written after the restore to be behind it.
+    for (let value = 0; value < 100; value++) await put(client, namespace, "lost", `${value}`);
+    await using view = watchNamespace(openClient(api, { protocol }), namespace);
+    await until("the list", async () => view.isInSync);
+    await api.server.stop();
+    await api.etcd.stop();
+    rmSync(data, { recursive: true });
+    renameSync(backup, data);
+    await api.etcd.start();
+    await api.server.start();
+    await put(client, namespace, "restored", "1");
+    await untilEqual(view, namespace);
+    expect([view.resets, [...view.objects.keys()].includes("lost")]).toEqual([2, false]);
   });
 
   test("a page of a list that is too old is said as such (needs cluster)", async () => {

@@ -139,7 +139,7 @@ test("no connection is made before a pause is over", async () => {
       () => 0,
       () => story.push("end"),
     ),
-    3,
+    5,
   );
   expect(story).toEqual(["connection", "pause", "end", "connection", "pause", "end", "connection"]);
 });
@@ -201,6 +201,17 @@ test("a watch goes on from where the server says that all was told, and at a mem
     ),
   ).toEqual(["reset", "in-sync", "delete"]);
   expect(revisions).toEqual(["6", "6", "13"]);
+});
+
+test("connections that begin and end at once, without a change, are told as an interruption, and a change is told when it comes", async () => {
+  const { endpoint } = serve([[CREATED], [CREATED], [CREATED], [CREATED, deletion("a", 6)]]);
+  const flapping = ["interrupted", "resumed"];
+  expect(
+    await take(
+      watch(endpoint, () => undefined),
+      7,
+    ),
+  ).toEqual(["reset", "in-sync", ...flapping, ...flapping, "delete"]);
 });
 
 test("after a connection that gave an event, or that lasted, the pause is short again", async () => {

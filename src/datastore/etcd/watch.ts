@@ -42,8 +42,8 @@ export async function* watchEtcd(source: WatchSource, { kinds, namespace, signal
       yield* followUntilCompacted(source, ranges, BigInt(snapshot.revision), interruption, signal);
     } catch (thrown) {
       if (signal.aborted) return;
-      yield* interruption.fail(requireRetriable(thrown));
-      await pause(source, ++failures, signal);
+      yield* interruption.fail(requireRetriable(thrown), ++failures);
+      await pause(source, failures, signal);
     }
   }
 }
@@ -70,7 +70,7 @@ async function* followUntilCompacted(
           yield* interruption.end();
           continue;
         }
-        if (reply.events.length > 0) failures = 0;
+        failures = 0;
         yield* reply.events.map(toWatchEvent);
         const last = reply.events.at(-1);
         range.startRevision = (last === undefined ? reply.revision : last.modRevision) + 1n;
@@ -79,8 +79,8 @@ async function* followUntilCompacted(
     } catch (thrown) {
       if (signal.aborted) return;
       if (source.clock.monotonic() - begunAt >= LASTING_MS) failures = 0;
-      yield* interruption.fail(requireRetriable(thrown));
-      await pause(source, ++failures, signal);
+      yield* interruption.fail(requireRetriable(thrown), ++failures);
+      await pause(source, failures, signal);
     }
   }
 }

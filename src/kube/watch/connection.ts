@@ -39,9 +39,9 @@ const HEAD_LIMIT_MS = 10_000;
 const SILENCE_LIMIT_MS = 150_000;
 
 /**
- * Watches until the server closes the connection or falls silent, which both end the iteration.
+ * Watches until the server closes the connection.
  *
- * @throws KubeError expired when the revision is too old; any other for a connection that breaks
+ * @throws KubeError expired when the revision is too old; any other for a connection that breaks, or falls silent
  */
 export async function* watchOnce<T extends KubeObject>(
   client: KubeClient,
@@ -68,7 +68,8 @@ async function* readEvents<T>(client: KubeClient, clock: Clock, request: KubeReq
   try {
     for (;;) {
       const line = await waitAtMost(SILENCE_LIMIT_MS, lines.next(), clock);
-      if (line === undefined || line.done === true) return;
+      if (line === undefined) throw new KubeError("lost", `${toActionText(request)}: the API server has said nothing for too long`);
+      if (line.done === true) return;
       const event = parseEvent<T>(request, line.value);
       if ("failed" in event) throw toEventFailure(request, event.failed, client.requester.contextOf(login));
       yield event;

@@ -36,10 +36,13 @@ function stream(texts: readonly string[], isOpen = false): Response {
 /** The line end makes the server send the head. */
 const silent = (): Response => stream(["\n"], true);
 
-/** Lists and watches are answered in this order, and then with silence. */
-function serving(lists: readonly (() => Response)[], watches: readonly (() => Response)[]): FakeApiServer {
+/** Lists and watches are answered in this order, and then with silence; how far the store has come, with `newest`. */
+function serving(lists: readonly (() => Response)[], watches: readonly (() => Response)[], newest = "1000"): FakeApiServer {
   const [nextList, nextWatch] = [lists.values(), watches.values()];
-  return startFakeApiServer(({ path }) => ((path.includes("watch=true") ? nextWatch : nextList).next().value ?? silent)());
+  return startFakeApiServer(({ path }) => {
+    if (/[?&]limit=1(?:&|$)/.test(path)) return list(newest);
+    return ((path.includes("watch=true") ? nextWatch : nextList).next().value ?? silent)();
+  });
 }
 
 /**
@@ -99,13 +102,13 @@ describe("following", () => {
       [() => list("5")],
       [() => stream([event("ADDED", "a", "6"), event("ADDED", "b", "7").slice(0, 20)]), () => stream([event("ADDED", "b", "7")], true)],
     );
-    expect(await firstEvents(server, 4)).toEqual(["reset", "in-sync", "put a 6", "put b 7"]);
+    expect(await firstEvents(server, 6)).toEqual(["reset", "in-sync", "put a 6", "error lost", "resumed", "put b 7"]);
     expect(revisionsWatched(server)).toEqual(["5", "6"]);
   });
 
   test("goes on from a bookmark, which is told to nobody", async () => {
     await using server = serving([() => list("5")], [() => stream([bookmark("90")]), () => stream([event("ADDED", "a", "91")], true)]);
-    expect(await firstEvents(server, 3)).toEqual(["reset", "in-sync", "put a 91"]);
+    expect(await firstEvents(server, 5)).toEqual(["reset", "in-sync", "error lost", "resumed", "put a 91"]);
     expect(revisionsWatched(server)).toEqual(["5", "90"]);
   });
 
@@ -116,6 +119,19 @@ describe("following", () => {
     await using server = serving([() => list("5", "a"), () => list("9", "b")], [expired, () => stream([event("ADDED", "c", "10")], true)]);
     expect(await firstEvents(server, 7)).toEqual(["reset", "put a 5", "in-sync", "reset", "put b 9", "in-sync", "put c 10"]);
     expect(revisionsWatched(server)).toEqual(["5", "9"]);
+  });
+
+  test.each([
+    ["5", ["reset", "in-sync"], ["10", "5"]],
+    ["9", ["reset", "in-sync"], ["10", "5"]],
+    ["10", ["resumed"], ["10", "10"]],
+    ["100", ["resumed"], ["10", "10"]],
+  ])("of a store that has come to revision %s when a watch of 10 is lost tells %j", async (newest, told, revisions) => {
+    const lists = [() => list("10"), () => list("5")];
+    await using server = serving(lists, [() => stream(["no json\n"]), () => stream([event("ADDED", "a", "200")], true)], newest);
+    const words = await firstEvents(server, 4 + told.length);
+    expect(words).toEqual(["reset", "in-sync", "error lost", ...told, "put a 200"]);
+    expect(revisionsWatched(server)).toEqual(revisions);
   });
 
   test("tells of an error, and goes on where it was", async () => {
@@ -202,13 +218,13 @@ describe("following", () => {
     );
     const clock = fakeClock();
     const words: string[] = [];
-    const done = firstEvents(server, 4, clock, words);
+    const done = firstEvents(server, 6, clock, words);
     while (words.length < 3) await Bun.sleep(1);
     await clock.advance(149_000);
     expect(server.seen).toHaveLength(2);
     await clock.advance(1_100);
-    while (server.seen.length < 3) await clock.advance(1_000).then(() => Bun.sleep(5));
-    expect(await done).toEqual(["reset", "in-sync", "put z 6", "put a 7"]);
+    while (revisionsWatched(server).length < 2) await clock.advance(1_000).then(() => Bun.sleep(5));
+    expect(await done).toEqual(["reset", "in-sync", "put z 6", "error lost", "resumed", "put a 7"]);
     expect(revisionsWatched(server)).toEqual(["5", "6"]);
   });
 
@@ -234,7 +250,7 @@ describe("following", () => {
     const pauses: number[] = [];
     await firstEvents(
       server,
-      4,
+      10,
       makeQuickClock((ms) => pauses.push(ms)),
     );
     expect(pauses.slice(0, 3)).toEqual([75, 150, 75]);
@@ -278,6 +294,6 @@ describe("following", () => {
     });
     await Array.fromAsync(follow(clientOf(server, {}, clock), { clock, random: () => 0.5 }, NODES, { signal: controller.signal }));
     expect(pauses.slice(0, 5)).toEqual([75, 150, 300, 600, 1_200]);
-    expect(server.seen).toHaveLength(6);
+    expect(revisionsWatched(server)).toHaveLength(5);
   });
 });

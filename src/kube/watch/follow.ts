@@ -7,7 +7,7 @@ import type { KubeClient, Selection } from "../client.ts";
 import type { KubeReason } from "../kube-error.ts";
 import { KubeError, isKubeError } from "../kube-error.ts";
 import type { KubeObject } from "../kube-object.ts";
-import type { ResourceType } from "../resource-type.ts";
+import { type ResourceType, toResourceText } from "../resource-type.ts";
 import type { KubeEvent } from "./connection.ts";
 import { watchOnce } from "./connection.ts";
 
@@ -19,8 +19,11 @@ export type FollowEvent<T> =
   /** With the object's last state. */
   | { readonly type: "delete"; readonly object: T }
   | { readonly type: "in-sync" }
-  /** For logs and health; the iteration goes on by itself. */
-  | { readonly type: "error"; readonly failure: KubeError }
+  /**
+   * For logs and health; the iteration goes on by itself. A connection that stood ends the row of failures only when it has told something, or
+   * lasted.
+   */
+  | { readonly type: "error"; readonly failure: KubeError; readonly failures: number }
   /** The connection stands again after errors, and its history goes on; where it does not, a `reset` comes instead. */
   | { readonly type: "resumed" };
 
@@ -73,8 +76,8 @@ export async function* follow<T extends KubeObject>(
     } catch (thrown) {
       if (signal.aborted) return;
       const failure = requireRetriable(thrown);
-      yield { type: "error", failure };
-      await pause(ports, ++failures, signal, failure.retryAfterMs);
+      yield { type: "error", failure, failures: ++failures };
+      await pause(ports, failures, signal, failure.retryAfterMs);
     }
   }
 }
@@ -92,7 +95,7 @@ export async function pauseIfShort(ports: FollowPorts, startedAt: number, failur
   return failures + 1;
 }
 
-/** Changes after a revision; returns when the history that it needs is gone. */
+/** Changes after a revision; returns when the history that it needs is gone, or is another one: somebody has restored a backup. */
 async function* followFrom<T extends KubeObject>(
   client: KubeClient,
   ports: FollowPorts,
@@ -107,6 +110,7 @@ async function* followFrom<T extends KubeObject>(
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + ports.random()));
     const startedAt = ports.clock.monotonic();
     try {
+      if (isInterrupted && (await hasGoneBack(client, type, options, resourceVersion))) return;
       for await (const event of watchOnce(client, ports.clock, type, { ...options, resourceVersion, timeoutSeconds })) {
         if (event.type === "OPENED") {
           if (isInterrupted) yield { type: "resumed" };
@@ -117,15 +121,34 @@ async function* followFrom<T extends KubeObject>(
         resourceVersion = revisionOf(event) ?? resourceVersion;
         if (event.type !== "BOOKMARK") yield { type: event.type === "DELETED" ? "delete" : "put", object: event.object };
       }
-      if (isShort(ports, startedAt)) await pause(ports, ++failures, signal);
+      if (isShort(ports, startedAt)) throw new KubeError("lost", `watch ${toResourceText(type)}: the API server ended it at once`);
+      failures = 0;
     } catch (thrown) {
       if (signal.aborted || isKubeError(thrown, "expired")) return;
       const failure = requireRetriable(thrown);
+      if (!isInterrupted && !isShort(ports, startedAt)) failures = 0;
       isInterrupted = true;
-      yield { type: "error", failure };
-      await pause(ports, ++failures, signal, failure.retryAfterMs);
+      yield { type: "error", failure, failures: ++failures };
+      await pause(ports, failures, signal, failure.retryAfterMs);
     }
   }
+}
+
+/**
+ * Whether the newest revision is older than one that we have seen: then the API server's etcd was restored from a backup. A watch from there
+ * on is taken (1.36) and tells nothing until the store has come so far again, and then not what changed before. Lists without a revision are
+ * never older than an earlier answer of any API server.
+ *
+ * @see k8s.io/apiserver storage/cacher, cacheWatcher.process
+ */
+async function hasGoneBack<T extends KubeObject>(
+  client: KubeClient,
+  type: ResourceType<T>,
+  options: FollowOptions,
+  seen: string,
+): Promise<boolean> {
+  const newest = await client.listPage(type, { ...options, pageSize: 1, isMetadataOnly: true });
+  return Number(newest.resourceVersion) < Number(seen);
 }
 
 function revisionOf<T extends KubeObject>(event: Exclude<KubeEvent<T>, { readonly type: "OPENED" }>): string | undefined {

@@ -21,6 +21,8 @@ export type Fate =
   | "lose-reply"
   /** It is not carried out: the connection breaks. */
   | "lose-request"
+  /** It is carried out; the answer ends after its head, as if that were all. */
+  | "cut-body"
   /** It is not carried out: this is the answer. */
   | { readonly status: number; readonly reason?: string; readonly message?: string; readonly retryAfter?: string };
 
@@ -65,6 +67,7 @@ export async function startFaultProxy(target: ApiServer): Promise<FaultProxy> {
     }
     response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "application/json" });
     response.flushHeaders();
+    if (fate === "cut-body") return void response.end();
     for await (const chunk of answer.body ?? []) response.write(chunk);
     response.end();
   };

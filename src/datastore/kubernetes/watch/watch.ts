@@ -40,7 +40,7 @@ interface KindReport {
   readonly queue: EventQueue;
   /** The list of all is told. */
   onInSync(): void;
-  onFailure(failure: NetplugError): void;
+  onFailure(failure: NetplugError, failures: number): void;
   /** The API server answers. */
   onReached(): void;
 }
@@ -62,7 +62,7 @@ async function* watchUntilReset(
       onInSync: () => {
         if (--pending === 0) queue.push({ type: "in-sync" });
       },
-      onFailure: (failure) => queue.push(...interruption.fail(failure, kind)),
+      onFailure: (failure, failures) => queue.push(...interruption.fail(failure, failures, kind)),
       onReached: () => queue.push(...interruption.end(kind)),
     };
     followKind(source, kind, report).then(
@@ -104,7 +104,7 @@ async function followType<T extends KubeObject>(
         onInSync();
         break;
       case "error":
-        onFailure(event.failure);
+        onFailure(event.failure, event.failures);
     }
   }
 }
