@@ -247,9 +247,12 @@ export type WatchEvent =
   /** What was seen so far is void (first start, or history was compacted): a snapshot of all follows, ended by `in-sync`. */
   | { readonly type: "reset" }
   | { readonly type: "in-sync" }
-  /** The datastore cannot be reached, or refuses to be watched, and has been asked again in vain: what was seen may be old until `resumed`. */
+  /**
+   * The datastore cannot be reached, refuses to be watched, or ends each watch at once: what was seen may be old until `resumed`. Until then
+   * there is no `reset` and no `in-sync`; on Kubernetes other kinds may still have changes.
+   */
   | { readonly type: "interrupted"; readonly failure: NetplugError }
-  /** It is watched again: what has changed meanwhile follows. */
+  /** It is watched again: what has changed meanwhile follows, after a `reset` where its history is gone. */
   | { readonly type: "resumed" }
   /** One of our keys has a value that we cannot have written; what the key is of, where that is known, counts as absent. */
   | { readonly type: "unreadable"; readonly key: string; readonly ref?: ResourceRef | BlockRef | undefined; readonly reason: string };
@@ -279,7 +282,7 @@ export interface Datastore {
   commit<const Qs extends readonly Query[] = readonly []>(writes: readonly Write[], options?: CommitOptions<Qs>): Promise<CommitResult<Qs>>;
 
   /**
-   * First a snapshot (`reset`, puts, `in-sync`), then changes in order. Survives lost connections and compaction by itself;
+   * First a snapshot (`reset`, puts, `in-sync`), then the changes of each kind in order. Survives lost connections and compaction by itself;
    * ends when the signal aborts.
    */
   watch(options: WatchOptions): AsyncIterable<WatchEvent>;

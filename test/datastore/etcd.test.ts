@@ -15,6 +15,7 @@ const start =
     return {
       datastore,
       isPlain: true,
+      server,
       async wipe() {
         await server.ctl(["del", "--prefix", "/netplug/"]);
       },

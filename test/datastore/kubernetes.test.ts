@@ -17,6 +17,7 @@ for (const name of canStartApiServer() ? CASES : []) {
     return {
       datastore,
       isPlain: false,
+      server: server.server,
       wipe: () => wipe(server),
       async end() {
         datastore.close();

@@ -10,6 +10,8 @@ export interface Subject {
    * refuses what is none, shows pods as endpoints, and may have done a part of a commit that conflicts.
    */
   readonly isPlain: boolean;
+  /** Its server; absent where there is none that could be away. */
+  readonly server?: { stop(): Promise<void>; start(): Promise<void> };
   /** Removes all that is stored. */
   readonly wipe: () => Promise<void>;
   readonly end: () => Promise<void>;

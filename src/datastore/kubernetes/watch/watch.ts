@@ -38,7 +38,9 @@ export async function* watchKubernetes(source: WatchSource, options: WatchOption
 interface KindReport {
   readonly namespace: string | undefined;
   readonly queue: EventQueue;
-  /** The list of all is told. */
+  /** The list of all is there; resolves when it may be told. */
+  onListed(): Promise<void>;
+  /** It is told. */
   onInSync(): void;
   onFailure(failure: NetplugError, failures: number): void;
   /** The API server answers. */
@@ -52,13 +54,20 @@ async function* watchUntilReset(
   interruption: Interruption,
 ): AsyncIterable<WatchEvent> {
   using queue = new EventQueue(signal);
-  let pending = kinds.length;
-  queue.push({ type: "reset" });
-  if (kinds.length === 0) queue.push({ type: "in-sync" });
+  let [unlisted, pending] = [kinds.length, kinds.length];
+  const areAllListed = Promise.withResolvers<void>();
+  if (kinds.length === 0) queue.push({ type: "reset" }, { type: "in-sync" });
   for (const kind of kinds) {
     const report: KindReport = {
       namespace,
       queue,
+      onListed: () => {
+        if (--unlisted === 0) {
+          queue.push({ type: "reset" });
+          areAllListed.resolve();
+        }
+        return areAllListed.promise;
+      },
       onInSync: () => {
         if (--pending === 0) queue.push({ type: "in-sync" });
       },
@@ -85,12 +94,15 @@ async function followType<T extends KubeObject>(
   source: WatchSource,
   type: ResourceType<T>,
   translator: Translator<T>,
-  { namespace, queue, onInSync, onFailure, onReached }: KindReport,
+  { namespace, queue, onListed, onInSync, onFailure, onReached }: KindReport,
 ): Promise<void> {
   const options = { ...(type.isNamespaced && { namespace }), signal: queue.signal, isOneHistory: true };
   for await (const event of follow(source.client, source, type, options)) {
     switch (event.type) {
-      case "reset": // of the objects all kinds have one, that of the queue
+      case "reset":
+        onReached();
+        await onListed();
+        break;
       case "resumed":
         onReached();
         break;
