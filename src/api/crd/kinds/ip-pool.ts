@@ -139,7 +139,7 @@ export const IP_POOL_DEFINITION: KindDefinition<IPPoolSpec> = {
     natOutgoing: "Whether traffic from the pool to addresses outside all pools leaves with the node's address.",
     disabled: "Whether the pool gives no new addresses. Running workloads keep theirs.",
     disableBGPExport: "Whether routes to the pool's blocks are kept from BGP peers.",
-    blockSize: `Prefix length of the blocks that nodes claim: ${V4.min}..${V4.max} for IPv4, ${V6.min}..${V6.max} for IPv6. Absent or 0 means ${V4.default} for IPv4 and ${V6.default} for IPv6. It cannot be changed, added or removed.`,
+    blockSize: `Prefix length of the blocks that nodes claim: ${V4.min}..${V4.max} for IPv4, ${V6.min}..${V6.max} for IPv6. Absent or 0 means ${V4.default} for IPv4 and ${V6.default} for IPv6, so a smaller pool needs one of its own. It cannot be changed, added or removed.`,
     nodeSelector: "The nodes that use the pool.",
     namespaceSelector: "The namespaces that use the pool; empty means any.",
     allowedUses:
