@@ -25,3 +25,27 @@ test("identity and version of an object are no difference, and no text moves the
   expect(text).not.toMatch(/uid|resourceVersion|\x1b/);
   expect(text).toContain('+    note: "\\e[2J"\n');
 });
+
+test("a long list that is another one now is shown at once, the old lines before the new", () => {
+  const reservation = (second: number): Resource => {
+    const reservedCIDRs = Array.from({ length: 10_000 }, (_, i) => `10.${second}.${i >> 8}.${i & 255}/32`);
+    return { apiVersion: "netplug.io/v3", kind: "IPReservation", metadata: { name: "long" }, spec: { reservedCIDRs } };
+  };
+  const created = toDifferences(undefined, reservation(1), { origin: "list.yaml", colour: false }).split("\n");
+  expect([created.length, ...created.slice(0, 4)]).toEqual([
+    10_010,
+    "--- /dev/null",
+    "+++ ipreservation/long of list.yaml",
+    "@@ -0,0 +1,10006 @@",
+    "+apiVersion: netplug.io/v3",
+  ]);
+  const lines = toDifferences(reservation(0), reservation(1), { origin: "list.yaml", colour: false }).split("\n");
+  expect(lines.slice(0, 4)).toEqual([
+    "--- ipreservation/long as it is",
+    "+++ ipreservation/long of list.yaml",
+    "@@ -1,10006 +1,10006 @@",
+    "-apiVersion: netplug.io/v3",
+  ]);
+  expect(lines.slice(10_007, 10_010)).toEqual(["-    - 10.0.39.14/32", "-    - 10.0.39.15/32", "+apiVersion: netplug.io/v3"]);
+  expect(lines.slice(-2)).toEqual(["+    - 10.1.39.15/32", ""]);
+}, 30_000);

@@ -1,11 +1,17 @@
 /** How two versions of an object differ. */
 
-import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
+import { FILE_HEADERS_ONLY, formatPatch, structuredPatch, type StructuredPatchHunk } from "diff";
 import type { Resource } from "../../api/resource.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { toYamlText } from "./json-yaml.ts";
 import { green, red, toVisibleLines } from "./table.ts";
+
+/**
+ * Lines removed and added up to which the shortest diff is searched for. The time for that grows with their square: with these it takes less than
+ * a second, and with the 20,000 of a long list that is another one now, minutes.
+ */
+const MAX_EDITS = 1_000;
 
 /** Where the newer version comes from, and who looks. */
 interface DifferencesOptions {
@@ -21,10 +27,29 @@ interface DifferencesOptions {
 export function toDifferences(before: Resource | undefined, after: Resource, { origin, colour }: DifferencesOptions): string {
   const name = toPathName({ kind: after.kind, name: after.metadata.name });
   const oldName = before === undefined ? "/dev/null" : `${name} as it is`;
-  const options = { context: 3, headerOptions: FILE_HEADERS_ONLY };
-  const patch = createTwoFilesPatch(oldName, `${name} of ${origin}`, toText(before), toText(after), undefined, undefined, options);
-  const text = toVisibleLines(patch);
+  const newName = `${name} of ${origin}`;
+  const [old, wanted] = [toText(before), toText(after)];
+  const options = { context: 3, maxEditLength: MAX_EDITS };
+  const patch = structuredPatch(oldName, newName, old, wanted, undefined, undefined, options) ?? {
+    oldFileName: oldName,
+    newFileName: newName,
+    oldHeader: undefined,
+    newHeader: undefined,
+    hunks: [toReplacement(old, wanted)],
+  };
+  const text = toVisibleLines(formatPatch(patch, FILE_HEADERS_ONLY));
   return colour ? text.replaceAll(/^-.*$/gm, red).replaceAll(/^\+.*$/gm, green) : text;
+}
+
+/** All lines of the one, then all of the other. */
+function toReplacement(old: string, wanted: string): StructuredPatchHunk {
+  const withSign = (sign: string, text: string): string[] =>
+    text
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => `${sign}${line}`);
+  const [removed, added] = [withSign("-", old), withSign("+", wanted)];
+  return { oldStart: 1, oldLines: removed.length, newStart: 1, newLines: added.length, lines: [...removed, ...added] };
 }
 
 function toText(resource: Resource | undefined): string {
