@@ -134,6 +134,11 @@ describe("the network config", () => {
       [{ type: "ptp", ipam: { type: "host-local" } }, { type: "portmap" }, { type: "ptp" }],
       ["ptp", "host-local"],
     ],
+    // No file can have such a name, nor does a runtime look in another folder.
+    [
+      [{ type: "netplug", ipam: { type: "netplug-ipam" } }, { type: "x".repeat(256) }, { type: "nul\0" }, { type: "../bin/portmap" }],
+      ["x".repeat(256), "nul\0", "../bin/portmap"],
+    ],
   ])("of a template with %j warns of the plugins that are not on the node, and is written: %j", async (plugins, missing) => {
     using node = new InstallNode();
     node.addPlugin("portmap", ["1.0.0"]);

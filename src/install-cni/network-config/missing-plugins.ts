@@ -10,8 +10,8 @@ import type { DurableFiles } from "../files/durable-files.ts";
  *
  * @param folder of the plugins, after ours are in it
  */
-export function warnOfMissingPlugins(config: string, folder: string, disk: Pick<DurableFiles, "statLink">, log: Log): void {
-  const names = new Set(executablesOf(config).filter((name) => disk.statLink(`${folder}/${name}`) === undefined));
+export function warnOfMissingPlugins(config: string, folder: string, disk: Pick<DurableFiles, "list">, log: Log): void {
+  const names = new Set(executablesOf(config)).difference(new Set(disk.list(folder)));
   if (names.size === 0) return;
   const want = "install them, or take them out of CNI_NETWORK_CONFIG";
   log.warning("the network config names plugins that are not in the folder of plugins; without them no pod gets a network", {
