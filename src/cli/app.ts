@@ -92,7 +92,7 @@ function buildRoot(program: string) {
         "      --kubeconfig FILE    access to Kubernetes",
         "      --context NAME       context of the kubeconfig",
         "",
-        "Exit status: 0 done, 1 refused or failed, 2 wrong usage.",
+        "Exit status: 0 done, 1 refused or failed, 2 wrong usage. That of diff is its own: see diff --help.",
       ].join("\n"),
     },
   });

@@ -31,7 +31,9 @@ function run(argv: readonly string[], stdin = ""): { readonly status: number; re
 }
 
 const IPAM_COMMANDS = ["show", "explain", "check", "release", "configure", "split"].map((command) => `ipam ${command}`);
-const COMMANDS = "init create apply replace delete get patch label validate version ledger completion".split(" ").concat(IPAM_COMMANDS);
+const COMMANDS = "init create apply diff replace delete get patch label validate version ledger completion"
+  .split(" ")
+  .concat(IPAM_COMMANDS);
 
 describe("usage", () => {
   test.each(COMMANDS)("%s --help goes to stdout and names the command", (command) => {
