@@ -7,16 +7,35 @@ import { type Forecast, forecast } from "./forecast.ts";
 import { hostSideOf, nameOf } from "./invariants.ts";
 import type { BlockView } from "./oracle.ts";
 import { type Asked, type Attachment, type NodeName, type Sandbox, State } from "./state.ts";
-import type { World } from "./world.ts";
+import type { Explained, World } from "./world.ts";
+
+/** Of so many steps, before one: it is a process more. */
+const EXPLAINED_EVERY = 3;
 
 /** An ADD: it answers as the model says, and the model learns what was given. */
 export async function add(state: State, world: World, asked: Asked): Promise<void> {
   const blocks = await world.blocks();
   const expected = forecast(state, asked, blocks);
+  const explained = isExplicable(state, asked) ? await world.explain(asked) : undefined;
   const reply = await world.call("ADD", asked);
   if (reply === undefined) throw new Error("nobody killed it");
+  if (explained !== undefined) expectExplained(asked, explained, reply);
   settleAdd(state, asked, reply, expected, blocks);
   if (reply.status === 0) await check(state, world, asked);
+}
+
+/** What a runtime asks for `netplugctl` cannot know, nor what it has no namespace for; and an attachment keeps what it has. */
+function isExplicable(state: State, { sandbox, ifName, demand }: Asked): boolean {
+  const isKnown = demand.explicit !== undefined || state.attachment(sandbox, ifName) !== undefined;
+  return state.isReady && sandbox.hasNetns && !sandbox.isStale && !isKnown && state.log.length % EXPLAINED_EVERY === 0;
+}
+
+/** What was said beforehand is what comes of it; the ADD names its first obstacle only. */
+function expectExplained(asked: Asked, { addresses, refusals }: Explained, { status, json, stdout }: CniReply): void {
+  const what = `${nameOf(asked)}: explained ${JSON.stringify({ addresses, refusals })}, got ${stdout}`;
+  const given = (json?.ips ?? []).map(({ address }) => address.split("/")[0]);
+  const isSame = status === 0 ? refusals.length === 0 && Bun.deepEquals(given, addresses) : refusals.includes(json?.msg ?? "");
+  if (!isSame) throw new Error(what);
 }
 
 function settleAdd(state: State, asked: Asked, reply: CniReply, expected: Forecast, blocks: readonly BlockView[]): void {

@@ -17,6 +17,13 @@ const NAMESPACE = "default";
 /** What a history may leave behind on the API server. */
 const KINDS = ["ippools", "ipreservations", "ipamconfigurations", "ipamblocks"];
 
+/** What `netplugctl ipam explain` says of an ADD. */
+export interface Explained {
+  readonly addresses: readonly string[];
+  /** The messages of the errors that it would fail with. */
+  readonly refusals: readonly string[];
+}
+
 export interface CallOptions {
   /** For CHECK and DEL; absent: none is given. */
   readonly prevResult?: object | undefined;
@@ -143,6 +150,24 @@ export class World implements AsyncDisposable {
     if (killAfterMs === undefined) return await spawnPlugin(pluginPath(sandbox.plugin), env, JSON.stringify(config));
     await runKilled([pluginPath(sandbox.plugin)], env, JSON.stringify(config), killAfterMs);
     return undefined;
+  }
+
+  /** Asks what an ADD would come to, before it is called. */
+  async explain({ sandbox: { node, pod }, demand: { families, pools = {} } }: Asked): Promise<Explained> {
+    const words = [
+      `--node=${node}`,
+      `--families=${families.map((family) => `IPv${family}`).join(",")}`,
+      ...(pools.ipv4 === undefined ? [] : [`--ipv4-pools=${pools.ipv4.join(",")}`]),
+      ...(pools.ipv6 === undefined ? [] : [`--ipv6-pools=${pools.ipv6.join(",")}`]),
+      ...(pod === undefined || !this.hasPods ? [] : [`--pod=${pod.name}`]),
+    ];
+    const { stdout, stderr } = await this.ctl(["ipam", "explain", ...words, "-o", "json"]);
+    if (stdout === "") return { addresses: [], refusals: [stderr.replace(/^netplugctl: /, "").replace(/\n.*/s, "")] };
+    const { addresses, refusals } = JSON.parse(stdout) as {
+      readonly addresses: readonly { readonly ip: string }[];
+      readonly refusals: readonly { readonly message: string }[];
+    };
+    return { addresses: addresses.map(({ ip }) => ip), refusals: refusals.map(({ message }) => message) };
   }
 
   /** Calls it for a network of a node. */
