@@ -64,6 +64,15 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
   return EXIT.usage;
 }
 
+/** The exit status of a call that fails before its command runs, or after. */
+export function failureStatusOf(argv: readonly string[]): number {
+  try {
+    return statusOf(undefined, commandOf(parseCommandLine(argv).words).words);
+  } catch {
+    return EXIT.usage;
+  }
+}
+
 /** What to type instead of words that the parser refused. @param command those of them that name a command */
 function proposeNext(words: readonly string[], command: readonly string[], invocation: Invocation): string {
   const meant = commandMeantBy(words.slice(0, command.length + 1), words.slice(command.length + 1));

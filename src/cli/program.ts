@@ -9,9 +9,9 @@ import type { Processes } from "../lib/ports.ts";
 import { endProcesses, linuxProcesses } from "../linux/processes.ts";
 import { wasClosed } from "../linux/standard-streams.ts";
 import { bufferOutput, closedOutput } from "./buffered-output.ts";
-import { EXIT, statusOf, toFailureText } from "./failure.ts";
+import { toFailureText } from "./failure.ts";
 import type { CliIo } from "./io.ts";
-import { runCli } from "./main.ts";
+import { failureStatusOf, runCli } from "./main.ts";
 
 /**
  * Runs netplugctl in this process.
@@ -26,7 +26,7 @@ export async function runAsProgram(argv: readonly string[], program: string): Pr
   } catch (thrown) {
     // Without the C library no command gets far, and only Bun's own stream can say so.
     console.error(toFailureText(thrown, { program, options: {} }, []).trimEnd());
-    return statusOf(thrown, argv);
+    return failureStatusOf(argv);
   }
   const isTerminal = await findTerminals();
   const stdout = isClosed ? closedOutput() : bufferOutput(Bun.stdout.writer(), isTerminal(1));
@@ -56,7 +56,7 @@ export async function runAsProgram(argv: readonly string[], program: string): Pr
   const fault = await stdout.flush();
   if (fault !== undefined) stderr.write(`${program}: write output: ${fault}\n`);
   await stderr.flush();
-  return fault === undefined ? status : EXIT.failed;
+  return fault === undefined ? status : failureStatusOf(argv);
 }
 
 const INTERRUPTS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -199,21 +199,25 @@ describe("streams", () => {
   });
 
   // `version` writes before it asks the datastore, and again afterwards; `get -o json` here more than a buffer holds, in one piece.
-  test.each<{ readonly argv: readonly string[] }>([
+  test.each<{ readonly argv: readonly string[]; readonly status?: number }>([
     { argv: ["get", "ipp"] },
     { argv: ["version"] },
     { argv: ["get", "ipp", "-o", "json"] },
-  ])("stdout that cannot be written fails $argv, in one line", ({ argv }) => {
+    // 1 would say that the whole difference is there
+    { argv: ["diff", "-f", "-"], status: 2 },
+    { argv: ["-n", "default", "diff", "-f", "-"], status: 2 },
+  ])("stdout that cannot be written fails $argv, in one line", ({ argv, status = 1 }) => {
     const change = JSON.stringify({ metadata: { annotations: { long: argv.includes("json") ? "x".repeat(100_000) : null } } });
     expect(run(["patch", "ipp", "blue", "-p", change]).status).toBe(0);
     const full = openSync("/dev/full", "w");
     try {
       const { exitCode, stderr } = Bun.spawnSync([netplugctl, ...argv], {
         env: { ...process.env, ...env },
+        stdin: Buffer.from(poolYaml("new", "10.99.0.0/24")),
         stdout: full,
         stderr: "pipe",
       });
-      expect([exitCode, stderr.toString()]).toEqual([1, expect.stringMatching(/^netplugctl: write output: ENOSPC[^\n]*\n$/)]);
+      expect([exitCode, stderr.toString()]).toEqual([status, expect.stringMatching(/^netplugctl: write output: ENOSPC[^\n]*\n$/)]);
     } finally {
       closeSync(full);
     }
