@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { CniJson } from "../support/programs/cni.ts";
+import { runNetplugctl } from "../support/cli/netplugctl.ts";
 import { KubernetesNodeDatastore } from "../support/node/kubernetes-node-datastore.ts";
 import { nodePlace, TestNetns } from "../support/node/netns.ts";
 import { isOnEtcd, onEtcd } from "../support/node/node-datastore.ts";
@@ -94,6 +95,12 @@ test("gives addresses of other blocks, and the log names the damaged one", async
   expect(new Set([...given, inDamaged.address, elsewhere.address]).size).toBe(5);
   const warning = { level: "WARNING", msg: `block "${block}" is left out`, reason: expect.stringContaining("netplugctl ipam check") };
   expect(node.logLines().filter(({ msg }) => msg === warning.msg)).toEqual(Array(3).fill(expect.objectContaining(warning)));
+});
+
+test("netplugctl ipam explain says which, and names the damaged one, too", async () => {
+  const { status, stdout, stderr } = await runNetplugctl(node.datastore.env, ["ipam", "explain", "--node=node-a", "-o", "json"]);
+  expect([status, stderr]).toEqual([0, expect.stringContaining(`warning: block "${block}" is left out: `)]);
+  expect(JSON.parse(stdout)).toMatchObject({ addresses: [{ ip: (await attach()).address }] });
 });
 
 test("gives none that is in use on the node, though nobody has it allocated", async () => {

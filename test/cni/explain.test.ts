@@ -7,7 +7,7 @@ import { isOnEtcd } from "../support/node/node-datastore.ts";
 import { startPodWorldOnKubernetes } from "../support/node/pod-world.ts";
 import { TestNode } from "../support/node/test-node.ts";
 import type { CniCall } from "../support/programs/cni-call.ts";
-import { createNamespace, createNode, createPod, type PodTemplate } from "../support/servers/kubernetes.ts";
+import { createNamespace, createNode, createPod, deletePod, type PodTemplate } from "../support/servers/kubernetes.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { share } from "../support/share.ts";
 
@@ -140,6 +140,15 @@ if (!isOnEtcd) {
         ["blue", "its assignmentMode is Manual: it must be named"],
       ]);
       expect(placesOf(await explainPod({ name: "web", namespace: "blue" }))).toEqual([["blue", "claimed"]]);
+    });
+
+    test("whose address an earlier pod of its name still has (needs cluster)", async () => {
+      const pod = { name: "again", annotations: { ipAddrs: '["10.67.0.9"]' } };
+      await explainPod(pod);
+      await deletePod(api, { namespace: "default", name: pod.name });
+      expect((await explainPod(pod)).refusals).toMatchObject([
+        { code: 102, message: expect.stringContaining("an earlier pod of this name") },
+      ]);
     });
 
     test.each<[what: string, annotations: Readonly<Record<string, string>>]>([

@@ -10,6 +10,8 @@ import type { OpenKube } from "../io.ts";
 export interface AskingPod extends AnnotatedPod {
   readonly namespaceLabels: Readonly<Record<string, string>>;
   readonly namespaceAnnotations: Readonly<Record<string, string>>;
+  /** undefined: no certain pod is meant. */
+  readonly uid: string | undefined;
   /** The one that it is bound to, if any. */
   readonly node: string | undefined;
 }
@@ -32,7 +34,8 @@ export async function readAskingPod(openKube: OpenKube, namespace: string, name:
   if (around === undefined) throw new CommandFailed(`find namespace ${quote(namespace)}: there is none`);
   const { labels: namespaceLabels = {}, annotations: namespaceAnnotations = {} } = around.metadata;
   const annotations = pod?.metadata.annotations ?? {};
-  const asking = { namespace, name: name ?? ANY_POD, annotations, namespaceLabels, namespaceAnnotations, node: pod?.spec?.nodeName };
+  const place = { uid: pod?.metadata.uid, node: pod?.spec?.nodeName };
+  const asking = { namespace, name: name ?? ANY_POD, annotations, namespaceLabels, namespaceAnnotations, ...place };
   if (name !== undefined && pod === undefined) throw new CommandFailed(`find ${toPodText(asking)}: there is none`);
   if (pod?.spec?.hostNetwork === true)
     throw new CommandFailed(

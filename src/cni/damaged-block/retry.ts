@@ -10,6 +10,7 @@
  */
 
 import type { CorruptBlock } from "../../api/ipam-block-codec.ts";
+import { withoutDamaged } from "../../datastore/without-damaged.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { linkNamesOf, openNetnsOfCall } from "../call-requests.ts";
@@ -21,7 +22,6 @@ import { leavePending } from "../pending-release/after-failed-del.ts";
 import type { CniVerb } from "../protocol/versions.ts";
 import type { FailedRun } from "../failed-run.ts";
 import { OwnAddresses } from "./own-addresses.ts";
-import { withoutDamaged } from "./without-damaged.ts";
 
 /** @throws `fault` where the call cannot do without the damaged block; NetplugError */
 export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, run }: FailedRun<CorruptBlock>): Promise<void> {

@@ -1,5 +1,6 @@
 /** `ipam explain`: which address a new pod would get by now, and why it would get none from some pools. */
 
+import { withoutDamaged } from "../../../datastore/without-damaged.ts";
 import { warnOfIneffective } from "../../../endpoint/annotations/ineffective.ts";
 import { type PodRequest, readPodRequest } from "../../../endpoint/annotations/read-pod-request.ts";
 import { toPodText } from "../../../endpoint/annotations/sources.ts";
@@ -53,7 +54,9 @@ interface Asking {
 export async function ipamExplain(cli: Cli, flags: ExplainFlags): Promise<number> {
   return await withDatastore(cli, async (datastore, openKube) => {
     const asking = await readAsking(cli, openKube, flags);
-    const explanation = await explain(toTransactPorts(cli, datastore), toQuestion(asking));
+    // As an ADD does it.
+    const onLeftOut = (cidr: string, reason: string): void => note(cli, `warning: block ${quote(cidr)} is left out: ${reason}`);
+    const explanation = await explain(toTransactPorts(cli, withoutDamaged(datastore, { onLeftOut })), toQuestion(asking));
     for (const warning of warningsOf(asking, explanation)) note(cli, `warning: ${warning}`);
     if (flags.output === undefined) printText(cli, asking, explanation);
     else cli.io.stdout.write(toReportText(flags.output, toReport(asking, explanation)));
@@ -86,7 +89,13 @@ function toRequest(pod: AskingPod | undefined, { families = ["IPv4"], ipv4Pools 
 }
 
 function toQuestion({ pod, node, request: { families, addressesWithoutIpam, ...request } }: Asking): Question {
-  const owner = { network: "", containerID: "", ifName: "", node };
+  const owner = {
+    network: "",
+    containerID: "",
+    ifName: "",
+    node,
+    ...(pod?.uid !== undefined && { podUID: pod.uid, pod: pod.name, namespace: pod.namespace }),
+  };
   const namespaceLabels = pod?.namespaceLabels ?? {};
   return { ...request, owner, namespaceLabels, families: addressesWithoutIpam.length > 0 ? [] : families };
 }

@@ -1,18 +1,18 @@
-/** The datastore of a call that runs again without damaged blocks. */
+/** A datastore without its damaged blocks, for whoever can do without them. */
 
-import type { BlockRef } from "../../api/ipam-block.ts";
-import type { Damage, Datastore, Query } from "../../datastore/datastore.ts";
-import { inFrontOf } from "../../datastore/in-front-of.ts";
-import { NetplugError } from "../../lib/errors.ts";
-import { toPrefixText } from "../../lib/ip/prefix.ts";
+import type { BlockRef } from "../api/ipam-block.ts";
+import type { Damage, Datastore, Query } from "./datastore.ts";
+import { inFrontOf } from "./in-front-of.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { toPrefixText } from "../lib/ip/prefix.ts";
 
 /** Callbacks for its requests. */
 interface Watched {
   /** Called once for each block. */
   readonly onLeftOut: (cidr: string, reason: string) => void;
-  readonly onRead: (query: Query, answer: unknown) => void;
+  readonly onRead?: (query: Query, answer: unknown) => void;
   /** Stops the commit by throwing. */
-  readonly beforeCommit: () => void;
+  readonly beforeCommit?: () => void;
 }
 
 /**
@@ -36,12 +36,12 @@ export function withoutDamaged(inner: Datastore, { onLeftOut, onRead, beforeComm
       const cidr = query.type === "block-of-address" && answer !== undefined ? toPrefixText((answer as BlockRef).cidr) : "";
       const reason = reasons.get(cidr);
       if (reason !== undefined) throw new NetplugError("ioFailure", reason);
-      onRead(query, answer);
+      onRead?.(query, answer);
     }
     return answers;
   };
   const commit: Datastore["commit"] = async (writes, { readOnConflict, ...options } = {}) => {
-    beforeCommit();
+    beforeCommit?.();
     const result = await inner.commit(writes, options);
     if (result.committed) return result;
     // The mapped type cannot follow that no queries have no answers.
