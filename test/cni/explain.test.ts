@@ -104,6 +104,25 @@ describe("for a container", () => {
       ["six", 1],
     ]);
   });
+
+  always("that pools are named, though another one cannot be used, and why that is", async () => {
+    await node.createPool("tunnels", { cidr: "10.70.0.0/24", allowedUses: ["Tunnel"] });
+    const report = await explainThenAdd(node, ["--node=node-a", "--ipv4-pools=b,tunnels"], {
+      config: node.config({ ipam: { ipv4_pools: ["b", "tunnels"] } }),
+    });
+    expect(poolsOf(report)).toEqual(
+      expect.arrayContaining([
+        ["b", 1],
+        ["tunnels", "it allows Tunnel, not Workload"],
+        ["a-rack", "it is not named"],
+      ]),
+    );
+  });
+
+  always("one address of a family that is wanted twice", async () => {
+    const ipam = { assign_ipv4: "false", assign_ipv6: "true" };
+    await explainThenAdd(node, ["--node=node-a", "--families=IPv6,IPv6"], { config: node.config({ ipam }) });
+  });
 });
 
 async function makeNode(node: TestNode, name: string): Promise<void> {

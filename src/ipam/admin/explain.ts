@@ -8,9 +8,9 @@ import type { Labels } from "../../policy/selector/matches.ts";
 import { IP_POOLS } from "../cluster.ts";
 import { type Facts, know } from "../facts.ts";
 import { type AllocatedAddress, allocationQueries, planAllocation } from "../plan-allocation.ts";
-import { type PoolTable, toPoolTable } from "../pools.ts";
+import { type Pool, type PoolTable, toPoolTable } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
-import { type PoolSelection, selectPools } from "../search/pool-selection.ts";
+import { type PoolCriteria, type PoolSelection, selectPools, whyNotUsed } from "../search/pool-selection.ts";
 import { type Decision, transact, type TransactPorts, type Try } from "../transact/transact.ts";
 
 /** What the attachment would ask for. */
@@ -72,7 +72,7 @@ function explainOn(question: Question, facts: Facts, attempt: Try): Explanation 
   const promise = ({ address, block }: AllocatedAddress): PromisedAddress => {
     return { address, block, source: sourceOf(block, writes, owner.node), pool: poolAround(address, table) };
   };
-  const invalid = table.invalid.map(({ name, reason }): ExplainedPool => ({ name, reason }));
+  const invalid = families.length === 0 ? [] : table.invalid.map(({ name, reason }): ExplainedPool => ({ name, reason }));
   const nodeLabels = node?.value.metadata.labels ?? {};
   return {
     isNodeKnown: node !== undefined,
@@ -107,22 +107,25 @@ function explainPools(
   { owner: { node }, pools, namespaceLabels }: Question,
   nodeLabels: Labels,
 ): readonly ExplainedPool[] {
-  const named = pools[family];
-  const { usable, refused } = trySelect(() =>
-    selectPools(table, { family, use: "Workload", node, nodeLabels, namespaceLabels }, named, undefined),
-  );
-  const reasons = new Map(refused.map(({ name, reason }) => [name, reason]));
+  const criteria = { family, use: "Workload", node, nodeLabels, namespaceLabels } as const;
+  const named = pools[family] ?? [];
+  // One by one: that one of them cannot be used does not hide that the others are named.
+  const selections =
+    named.length === 0 ? [selectPools(table, criteria, [], undefined)] : named.map((one) => trySelect(table, criteria, one));
+  const usable = [...new Set(selections.flatMap((selection) => selection.usable))];
+  const reasons = new Map(selections.flatMap(({ refused }) => refused.map(({ name, reason }) => [name, reason])));
   const others = table.pools.filter((pool) => pool.cidr.family === family && !usable.includes(pool));
+  const whyNot = (pool: Pool): string => reasons.get(pool.name) ?? pool.unusable ?? whyNotUsed(pool, criteria.use) ?? "it is not named";
   return [
     ...usable.map(({ name, cidr }, at) => ({ name, cidr, order: at + 1 })),
-    ...others.map(({ name, cidr, unusable }) => ({ name, cidr, reason: reasons.get(name) ?? unusable ?? "it is not named" })),
+    ...others.map((pool) => ({ name: pool.name, cidr: pool.cidr, reason: whyNot(pool) })),
   ];
 }
 
 /** A named pool that cannot be used is among the refusals of the plan. */
-function trySelect(select: () => PoolSelection): PoolSelection {
+function trySelect(table: PoolTable, criteria: PoolCriteria, named: string): PoolSelection {
   try {
-    return select();
+    return selectPools(table, criteria, [named], undefined);
   } catch (thrown) {
     if (thrown instanceof NetplugError) return { usable: [], refused: [] };
     throw thrown;

@@ -81,7 +81,7 @@ async function readPod(cli: Cli, openKube: OpenKube, { pod, namespace }: Explain
 }
 
 function toRequest(pod: AskingPod | undefined, { families = ["IPv4"], ipv4Pools = [], ipv6Pools = [] }: ExplainFlags): Asking["request"] {
-  const configured = { families: families.map((name) => FAMILIES[name]), pools: { 4: ipv4Pools, 6: ipv6Pools } };
+  const configured = { families: [...new Set(families)].map((name) => FAMILIES[name]), pools: { 4: ipv4Pools, 6: ipv6Pools } };
   if (pod === undefined) return { ...configured, namedBy: {}, addresses: [], addressesWithoutIpam: [] };
   // Whether features are on, only the network config knows.
   const featureControl = { ipAddrsNoIpam: true, floatingIPs: true };
