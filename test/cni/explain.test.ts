@@ -170,6 +170,34 @@ if (!isOnEtcd) {
       ]);
     });
 
+    test.each([
+      ["ipAddrsNoIpam", "ip_addrs_no_ipam"],
+      ["floatingIPs", "floating_ips"],
+    ])("that by %s asks for a feature, which the network config must allow (needs cluster)", async (annotation, feature) => {
+      const name = feature.replaceAll("_", "-");
+      await createPod(api, { name, annotations: { [annotation]: '["192.0.2.7"]' }, spec: { nodeName: "node-a" } });
+      const { stderr } = await runNetplugctl(node.datastore.env, ["ipam", "explain", `--pod=${name}`]);
+      expect(stderr).toContain(`needs "feature_control.${feature}": true in the network config, otherwise an ADD fails`);
+    });
+
+    test("that runs, and keeps what it has (needs cluster)", async () => {
+      const { args } = await createPod(api, { name: "runs", annotations: { ipAddrs: '["10.67.0.55"]' }, spec: { nodeName: "node-a" } });
+      const netns = calls.use(new TestNetns());
+      const attachment = { args, containerID: node.newContainerID() };
+      await node.add(netns, attachment);
+      calls.defer(async () => await node.del(attachment));
+      const { status, stderr } = await runNetplugctl(node.datastore.env, ["ipam", "explain", "--pod=runs"]);
+      expect([status, stderr]).toEqual([
+        1,
+        expect.stringContaining('warning: pod "default/runs" has 10.67.0.55/32 already, which it keeps: the answer is for a new sandbox'),
+      ]);
+    });
+
+    test("of which none is named: then the report names none (needs cluster)", async () => {
+      const { stdout } = await runNetplugctl(node.datastore.env, ["ipam", "explain", "--node=node-a", "-o", "json"]);
+      expect(Object.keys(JSON.parse(stdout) as object)).toEqual(["node", "namespace", "addresses", "refusals", "pools"]);
+    });
+
     test.each<[what: string, annotations: Readonly<Record<string, string>>]>([
       ["a pool", { ipv4pools: '["blue"]' }],
       ["a pool that there is not", { ipv4pools: '["grey"]' }],

@@ -1,5 +1,6 @@
 /** What a pod and its namespace ask of address management. */
 
+import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { type AnnotatedPod, toPodText } from "../../endpoint/annotations/sources.ts";
 import { NAMESPACES, PODS } from "../../kube/core-types.ts";
 import { quote } from "../../lib/quote.ts";
@@ -14,6 +15,8 @@ export interface AskingPod extends AnnotatedPod {
   readonly uid: string | undefined;
   /** The one that it is bound to, if any. */
   readonly node: string | undefined;
+  /** Those that an ADD has recorded of it; empty: none. */
+  readonly recordedAddresses: string;
 }
 
 /** For the pod's name, where no certain one is meant. */
@@ -34,7 +37,7 @@ export async function readAskingPod(openKube: OpenKube, namespace: string, name:
   if (around === undefined) throw new CommandFailed(`find namespace ${quote(namespace)}: there is none`);
   const { labels: namespaceLabels = {}, annotations: namespaceAnnotations = {} } = around.metadata;
   const annotations = pod?.metadata.annotations ?? {};
-  const place = { uid: pod?.metadata.uid, node: pod?.spec?.nodeName };
+  const place = { uid: pod?.metadata.uid, node: pod?.spec?.nodeName, recordedAddresses: annotations[`${ANNOTATION_PREFIX}podIPs`] ?? "" };
   const asking = { namespace, name: name ?? ANY_POD, annotations, namespaceLabels, namespaceAnnotations, ...place };
   if (name !== undefined && pod === undefined) throw new CommandFailed(`find ${toPodText(asking)}: there is none`);
   if (pod?.spec?.hostNetwork === true)

@@ -1,6 +1,7 @@
 /** `ipam explain`: which address a new pod would get by now, and why it would get none from some pools. */
 
 import { withoutDamaged } from "../../../datastore/without-damaged.ts";
+import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
 import { warnOfIneffective } from "../../../endpoint/annotations/ineffective.ts";
 import { type PodRequest, readPodRequest } from "../../../endpoint/annotations/read-pod-request.ts";
 import { toPodText } from "../../../endpoint/annotations/sources.ts";
@@ -41,7 +42,7 @@ interface Asking {
   /** undefined on etcd, which knows of no pod before it runs. */
   readonly pod: AskingPod | undefined;
   readonly node: string;
-  readonly request: Pick<PodRequest, "families" | "pools" | "namedBy" | "addresses" | "addressesWithoutIpam">;
+  readonly request: Pick<PodRequest, "families" | "pools" | "namedBy" | "addresses" | "addressesWithoutIpam" | "floatingIPs">;
 }
 
 /**
@@ -82,8 +83,8 @@ async function readPod(cli: Cli, openKube: OpenKube, { pod, namespace }: Explain
 
 function toRequest(pod: AskingPod | undefined, { families = ["IPv4"], ipv4Pools = [], ipv6Pools = [] }: ExplainFlags): Asking["request"] {
   const configured = { families: [...new Set(families)].map((name) => FAMILIES[name]), pools: { 4: ipv4Pools, 6: ipv6Pools } };
-  if (pod === undefined) return { ...configured, namedBy: {}, addresses: [], addressesWithoutIpam: [] };
-  // Whether features are on, only the network config knows.
+  if (pod === undefined) return { ...configured, namedBy: {}, addresses: [], addressesWithoutIpam: [], floatingIPs: [] };
+  // Whether they are, only the network config knows: see `warnOfFeatures`.
   const featureControl = { ipAddrsNoIpam: true, floatingIPs: true };
   return readPodRequest(pod, pod.namespaceAnnotations, { ...configured, ipam: { type: "netplug-ipam", isOwn: true }, featureControl });
 }
@@ -100,9 +101,28 @@ function toQuestion({ pod, node, request: { families, addressesWithoutIpam, ...r
   return { ...request, owner, namespaceLabels, families: addressesWithoutIpam.length > 0 ? [] : families };
 }
 
-function warningsOf({ pod, node }: Asking, { isNodeKnown, defects }: Explanation): readonly string[] {
-  const ineffective = pod === undefined ? [] : warnOfIneffective(pod, pod.namespaceAnnotations);
-  return [...ineffective, ...(isNodeKnown ? [] : [`node ${quote(node)} is not known, so it has no labels`]), ...defects];
+function warningsOf({ pod, node, request }: Asking, { isNodeKnown, defects }: Explanation): readonly string[] {
+  const ofPod =
+    pod === undefined ? [] : [...warnOfIneffective(pod, pod.namespaceAnnotations), ...warnOfFeatures(pod, request), ...warnOfOwn(pod)];
+  return [...ofPod, ...(isNodeKnown ? [] : [`node ${quote(node)} is not known, so it has no labels`]), ...defects];
+}
+
+/** They are off by default. */
+function warnOfFeatures(pod: AskingPod, { addressesWithoutIpam, floatingIPs }: Asking["request"]): readonly string[] {
+  const needs = (annotation: string, feature: string): string =>
+    `annotation "${ANNOTATION_PREFIX}${annotation}" of ${toPodText(pod)} needs "feature_control.${feature}": true in the network config, otherwise an ADD fails`;
+  return [
+    ...(addressesWithoutIpam.length > 0 ? [needs("ipAddrsNoIpam", "ip_addrs_no_ipam")] : []),
+    ...(floatingIPs.length > 0 ? [needs("floatingIPs", "floating_ips")] : []),
+  ];
+}
+
+/** Otherwise it would seem that the pod changes its address, or that the one that it uses had to be released. */
+function warnOfOwn(pod: AskingPod): readonly string[] {
+  const { recordedAddresses } = pod;
+  return recordedAddresses === ""
+    ? []
+    : [`${toPodText(pod)} has ${recordedAddresses} already, which it keeps: the answer is for a new sandbox`];
 }
 
 const SOURCE_TEXTS = {
@@ -135,7 +155,7 @@ function toReport({ pod, node, request }: Asking, { addresses, pools, refusals }
   return {
     node,
     namespace: pod?.namespace,
-    pod: pod?.name,
+    pod: pod?.uid === undefined ? undefined : pod.name,
     addresses: [
       ...addresses.map(({ address, block, ...rest }) => ({ ip: toAddressText(address), block: toPrefixText(block), ...rest })),
       ...request.addressesWithoutIpam.map((address) => ({ ip: toAddressText(address) })),
