@@ -1,7 +1,7 @@
 /** `ipam explain`: which address a new pod would get by now, and why it would get none from some pools. */
 
-import { withoutDamaged } from "../../../datastore/without-damaged.ts";
 import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
+import { withoutDamaged } from "../../../datastore/without-damaged.ts";
 import { warnOfIneffective } from "../../../endpoint/annotations/ineffective.ts";
 import { type PodRequest, readPodRequest } from "../../../endpoint/annotations/read-pod-request.ts";
 import { toPodText } from "../../../endpoint/annotations/sources.ts";
@@ -84,7 +84,7 @@ async function readPod(cli: Cli, openKube: OpenKube, { pod, namespace }: Explain
 function toRequest(pod: AskingPod | undefined, { families = ["IPv4"], ipv4Pools = [], ipv6Pools = [] }: ExplainFlags): Asking["request"] {
   const configured = { families: [...new Set(families)].map((name) => FAMILIES[name]), pools: { 4: ipv4Pools, 6: ipv6Pools } };
   if (pod === undefined) return { ...configured, namedBy: {}, addresses: [], addressesWithoutIpam: [], floatingIPs: [] };
-  // Whether they are, only the network config knows: see `warnOfFeatures`.
+  // As if they were on: whether they are, only the network config knows, see `warnOfFeatures`.
   const featureControl = { ipAddrsNoIpam: true, floatingIPs: true };
   return readPodRequest(pod, pod.namespaceAnnotations, { ...configured, ipam: { type: "netplug-ipam", isOwn: true }, featureControl });
 }
