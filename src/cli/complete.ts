@@ -38,7 +38,7 @@ interface Proposal {
 export async function complete(
   argv: readonly string[],
   { io, program }: Pick<Cli, "io" | "program">,
-  context: Omit<CliContext, "cli" | "proposeNames" | "proposeLabels" | "proposeNamespaces">,
+  context: Omit<CliContext, "cli" | "proposeNames" | "proposeNamesOf" | "proposeLabels" | "proposeNamespaces">,
 ): Promise<string> {
   try {
     const { before, partial, attached } = splitPartial(argv);
@@ -50,6 +50,7 @@ export async function complete(
       ...context,
       cli,
       proposeNames,
+      proposeNamesOf: async (kind) => await listNames(cli, kind, undefined),
       proposeLabels,
       proposeNamespaces: async () => await listNamespaces(cli),
     });
@@ -80,7 +81,6 @@ function splitPartial(argv: readonly string[]): {
 /** The parser of commands keeps those proposals that begin with what is typed. */
 async function proposeObjects(cli: Cli, words: readonly string[], typed: string): Promise<readonly string[]> {
   const [command = "", ...rest] = words;
-  if (command === "ipam") return await listNames(cli, "IPPool", undefined); // `ipam split --name`
   const { positional, namespace } = splitFlags(rest);
   const [first] = positional;
   const slash = typed.indexOf("/");

@@ -1,6 +1,7 @@
 /** What ties a command's data to its implementation. */
 
 import type { CommandContext } from "@stricli/core";
+import type { Kind } from "../api/resource.ts";
 import type { Cli } from "./io.ts";
 
 /** What every command runs in. */
@@ -12,6 +13,8 @@ export interface CliContext extends CommandContext {
   fail(thrown: unknown): void;
   /** Names of objects that the words so far ask for; for completion. */
   proposeNames(partial: string): Promise<readonly string[]>;
+  /** Names of all objects of a kind that has no namespaces; for completion. */
+  proposeNamesOf(kind: Kind): Promise<readonly string[]>;
   /** Labels of objects of the kind that the words so far name; for completion. */
   proposeLabels(partial: string): Promise<readonly string[]>;
   /** Completions of a namespace. */

@@ -43,6 +43,15 @@ const ipamShow = buildCommand<ShowFlags, [], CliContext>({
   },
 });
 
+const nodeFlag = {
+  kind: "parsed",
+  parse: String,
+  placeholder: "NODE",
+  proposeCompletions(this: CliContext) {
+    return this.proposeNamesOf("Node");
+  },
+} as const;
+
 const poolsFlag = {
   kind: "parsed",
   parse: String,
@@ -50,8 +59,8 @@ const poolsFlag = {
   placeholder: "POOLS",
   variadic: ",",
   optional: true,
-  proposeCompletions(this: CliContext, partial: string) {
-    return this.proposeNames(partial);
+  proposeCompletions(this: CliContext) {
+    return this.proposeNamesOf("IPPool");
   },
 } as const;
 
@@ -59,13 +68,7 @@ const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam/explain.ts")).ipamExplain),
   parameters: {
     flags: {
-      node: {
-        kind: "parsed",
-        parse: String,
-        brief: "where the pod would run (default: where --pod runs)",
-        placeholder: "NODE",
-        optional: true,
-      },
+      node: { ...nodeFlag, brief: "where the pod would run (default: where --pod runs)", optional: true },
       pod: {
         kind: "parsed",
         parse: String,
@@ -175,8 +178,8 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
         brief: "pool by its name",
         placeholder: "POOL",
         optional: true,
-        proposeCompletions(this: CliContext, partial: string) {
-          return this.proposeNames(partial);
+        proposeCompletions(this: CliContext) {
+          return this.proposeNamesOf("IPPool");
         },
       },
       cidr: { kind: "parsed", parse: parsePrefix, brief: "pool by its CIDR", placeholder: "CIDR", optional: true },
@@ -198,7 +201,7 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
 
 const ipamAdopt = buildCommand<AdoptFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam/adopt.ts")).ipamAdopt),
-  parameters: { flags: { node: { kind: "parsed", parse: String, brief: "the name of this node", placeholder: "NODE" } } },
+  parameters: { flags: { node: { ...nodeFlag, brief: "the name of this node" } } },
   docs: {
     brief: "on a node: allocate addresses that its interfaces have, and that a restored datastore does not know",
     fullDescription: [

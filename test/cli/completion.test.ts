@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { distFolder } from "../support/programs/cni.ts";
-import { endpointYaml, poolYaml } from "../support/cli/documents.ts";
+import { endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { startOnTerminal, type TerminalSession } from "../support/programs/terminal.ts";
 
 const world = shareEtcdCliWorld(async () => {
-  await world.create(poolYaml("blue", "10.65.0.0/16"), poolYaml("black", "10.66.0.0/16"));
+  await world.create(poolYaml("blue", "10.65.0.0/16"), poolYaml("black", "10.66.0.0/16"), resourceYaml("Node", "n1", {}));
   await world.done(["label", "ippool", "blue", "rack=r1", "tier=web"]);
   for (const namespace of ["default", "prod"]) await world.create(endpointYaml({ containerID: namespace, node: "n1", namespace }));
 });
@@ -55,6 +55,9 @@ describe("proposals", () => {
     ["get ipp -l x bl", ["black", "blue"]],
     ["ipam configure --strict-affinity=t", ["--strict-affinity=true"]],
     ["ipam split 2 --name blu", ["blue"]],
+    ["ipam explain --node=", ["--node=n1"]],
+    ["ipam explain --ipv4-pools bl", ["black", "blue"]],
+    ["ipam adopt --node n", ["n1"]],
     ["ipam show --show-b", ["--show-blocks", "--show-borrowed"]],
     ["get --con", ["--config"]],
     ["--context x get ippool blu", ["blue"]],

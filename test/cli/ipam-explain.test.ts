@@ -82,6 +82,14 @@ describe("on Kubernetes", () => {
     expect(stderr.split("\n")).toEqual([expect.stringMatching(/^warning: .*ipaddrs/), expect.stringMatching(/^warning: .*ipv4pool/), ""]);
   });
 
+  test("a pod that is bound to another node is a warning: the answer is not its own (needs cluster)", async () => {
+    await createNode(world.api, "n2", []);
+    await createPod(world.api, { name: "bound", spec: { nodeName: "n1" } });
+    const { status, stderr } = await explain("--pod=bound", "--node=n2");
+    expect([status, stderr]).toEqual([0, 'warning: pod "default/bound" is bound to node "n1": the answer is for one like it\n']);
+    expect((await explain("--pod=bound", "--node=n1")).stderr).toBe("");
+  });
+
   test("without a pod, one of the namespace is meant (needs cluster)", async () => {
     expect((await explain("--node=n1")).stdout).toMatch(/^pod "default\/\*" on node "n1" would get 10\.65\./);
   });

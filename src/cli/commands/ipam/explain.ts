@@ -103,7 +103,9 @@ function toQuestion({ pod, node, request: { families, addressesWithoutIpam, ...r
 
 function warningsOf({ pod, node, request }: Asking, { isNodeKnown, defects }: Explanation): readonly string[] {
   const ofPod =
-    pod === undefined ? [] : [...warnOfIneffective(pod, pod.namespaceAnnotations), ...warnOfFeatures(pod, request), ...warnOfOwn(pod)];
+    pod === undefined
+      ? []
+      : [...warnOfIneffective(pod, pod.namespaceAnnotations), ...warnOfFeatures(pod, request), ...warnOfOwn(pod, node)];
   return [...ofPod, ...(isNodeKnown ? [] : [`node ${quote(node)} is not known, so it has no labels`]), ...defects];
 }
 
@@ -117,12 +119,15 @@ function warnOfFeatures(pod: AskingPod, { addressesWithoutIpam, floatingIPs }: A
   ];
 }
 
-/** Otherwise it would seem that the pod changes its address, or that the one that it uses had to be released. */
-function warnOfOwn(pod: AskingPod): readonly string[] {
-  const { recordedAddresses } = pod;
-  return recordedAddresses === ""
-    ? []
-    : [`${toPodText(pod)} has ${recordedAddresses} already, which it keeps: the answer is for a new sandbox`];
+/** Otherwise it would seem that the pod moves, changes its address, or that the one that it uses had to be released. */
+function warnOfOwn(pod: AskingPod, node: string): readonly string[] {
+  const { recordedAddresses, node: own = node } = pod;
+  return [
+    ...(own === node ? [] : [`${toPodText(pod)} is bound to node ${quote(own)}: the answer is for one like it`]),
+    ...(recordedAddresses === ""
+      ? []
+      : [`${toPodText(pod)} has ${recordedAddresses} already, which it keeps: the answer is for a new sandbox`]),
+  ];
 }
 
 const SOURCE_TEXTS = {
