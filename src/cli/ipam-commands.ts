@@ -52,16 +52,20 @@ const nodeFlag = {
   },
 } as const;
 
-const poolsFlag = {
+const poolFlag = {
   kind: "parsed",
   parse: String,
-  brief: "what the network config of the node names: pools by name or CIDR, with commas between them",
-  placeholder: "POOLS",
-  variadic: ",",
   optional: true,
   proposeCompletions(this: CliContext) {
     return this.proposeNamesOf("IPPool");
   },
+} as const;
+
+const poolsFlag = {
+  ...poolFlag,
+  brief: "what the network config of the node names: pools by name or CIDR, with commas between them",
+  placeholder: "POOLS",
+  variadic: ",",
 } as const;
 
 const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
@@ -172,16 +176,7 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
   loader: runs(async () => (await import("./commands/ipam/split.ts")).ipamSplit),
   parameters: {
     flags: {
-      name: {
-        kind: "parsed",
-        parse: String,
-        brief: "pool by its name",
-        placeholder: "POOL",
-        optional: true,
-        proposeCompletions(this: CliContext) {
-          return this.proposeNamesOf("IPPool");
-        },
-      },
+      name: { ...poolFlag, brief: "pool by its name", placeholder: "POOL" },
       cidr: { kind: "parsed", parse: parsePrefix, brief: "pool by its CIDR", placeholder: "CIDR", optional: true },
     },
     positional: {
