@@ -242,6 +242,23 @@ describe("following", () => {
     expect(pauses).toEqual([]);
   });
 
+  test("tells all anew when a watch ended well, and the store of the server that takes the next is older", async () => {
+    let aheadMs = 0;
+    const lasting = (): Response => {
+      aheadMs += 300_000;
+      return stream([]);
+    };
+    await using server = serving(
+      [() => list("10", "a"), () => list("5", "b")],
+      [lasting, () => stream([event("ADDED", "c", "6")], true)],
+      "5",
+    );
+    const quick = makeQuickClock();
+    const clock = { ...quick, monotonic: () => quick.monotonic() + aheadMs };
+    expect(await firstEvents(server, 7, clock)).toEqual(["reset", "put a 10", "in-sync", "reset", "put b 5", "in-sync", "put c 6"]);
+    expect(revisionsWatched(server)).toEqual(["10", "5"]);
+  });
+
   test("has short pauses again once it has told something", async () => {
     await using server = serving(
       [() => list("5")],

@@ -105,12 +105,13 @@ async function* followFrom<T extends KubeObject>(
 ): AsyncIterable<FollowEvent<T>> {
   const { signal } = options;
   let resourceVersion = from;
-  let isInterrupted = false;
-  for (let failures = 0; !signal.aborted;) {
+  let [isFirst, isInterrupted] = [true, false];
+  for (let failures = 0; !signal.aborted; isFirst = false) {
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + ports.random()));
     const startedAt = ports.clock.monotonic();
     try {
-      if (isInterrupted && (await hasGoneBack(client, type, options, resourceVersion))) return;
+      // One that ended well, too: a server ends its watches so when it stops, and the next may be taken by one whose store was restored.
+      if (!isFirst && (await hasGoneBack(client, type, options, resourceVersion))) return;
       for await (const event of watchOnce(client, ports.clock, type, { ...options, resourceVersion, timeoutSeconds })) {
         if (event.type === "OPENED") {
           if (isInterrupted) yield { type: "resumed" };
