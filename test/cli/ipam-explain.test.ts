@@ -1,7 +1,7 @@
 /** `ipam explain` as a person meets it; that it says what an ADD does is in `test/cni/explain.test.ts`. */
 
 import { beforeEach, describe, expect, test as always } from "bun:test";
-import { allocateFor } from "../support/cli/container-addresses.ts";
+import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
@@ -45,6 +45,18 @@ describe("on etcd", () => {
     expect(await world.json("ipam", "explain", "--node=n1")).toMatchObject({
       addresses: [{ ip: "10.65.0.3", block: "10.65.0.0/30", source: "own", pool: "pods" }],
     });
+  });
+
+  always("it says of another node's block whether that is empty, so that the node would take it over", async () => {
+    await world.createPool("p", "10.65.0.0/30", { blockSize: 31 });
+    for (const containerID of ["c1", "c2"]) await allocateFor(world.datastore, containerID, "n1");
+    const other = await allocateFor(world.datastore, "c3", "n2");
+    const explain = () => world.json("ipam", "explain", "--node=n1");
+    expect(await explain()).toMatchObject({ addresses: [{ source: "borrowed" }] });
+    await releaseOf(world.datastore, "c3", "n2");
+    expect(await explain()).toMatchObject({ addresses: [{ source: "taken over" }] });
+    expect(await allocateFor(world.datastore, "c4", "n1")).not.toBe(other);
+    expect(await explain()).toMatchObject({ addresses: [{ ip: other, source: "own" }] });
   });
 
   always("a node that is not known is a warning, because no selector of labels matches it", async () => {
@@ -96,6 +108,9 @@ describe("on Kubernetes", () => {
 
   test.each([
     [["--pod=unbound", "--namespace=shop"], 2, "read options: got no --node, want one, or a --pod that is bound to one"],
+    [["--pod=", "--node=n1"], 2, 'read option "--pod": got "", want a name'],
+    [["--pod=..", "--node=n1"], 2, 'read option "--pod": got "..", want a name'],
+    [["--node=n1", "--namespace="], 2, 'read option "--namespace": got "", want a name'],
     [["--pod=none", "--node=n1"], 1, 'find pod "default/none": there is none'],
     [["--node=n1", "--namespace=none"], 1, 'find namespace "none": there is none'],
     [["--pod=on-host"], 1, 'pod "default/on-host": it uses the host\'s network (hostNetwork: true), so it gets none'],

@@ -67,8 +67,12 @@ export function parseOneName(words: readonly string[]): {
 export function checkNamespace(info: KindInfo, namespace: string | undefined): void {
   if (namespace === undefined) return;
   if (!info.namespaced) throw new UsageError(`use namespace ${quote(namespace)}: ${info.plural} have no namespace`);
-  if (!isPathStep(namespace) || namespace.includes("/"))
-    throw new UsageError(`read option "--namespace": got ${quote(namespace)}, want a name`);
+  checkNameOption("namespace", namespace);
+}
+
+/** @throws {UsageError} for what nothing can be called */
+export function checkNameOption(option: string, name: string): void {
+  if (!isPathStep(name) || name.includes("/")) throw new UsageError(`read option "--${option}": got ${quote(name)}, want a name`);
 }
 
 function checkName(name: string): void {

@@ -18,6 +18,7 @@ import type { AskingPod } from "../../kubernetes/asking-pod.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { toReportText } from "../../output/json-yaml.ts";
 import { toTable } from "../../output/table.ts";
+import { checkNameOption } from "../../resources/name-arguments.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
 /** By their names on the command line. */
@@ -48,7 +49,7 @@ interface Asking {
 /**
  * Fails where an ADD would, and says what with.
  *
- * @throws {UsageError} for no node, or what none is called
+ * @throws {UsageError} for no node, or what no node, pod or namespace is called
  * @throws {CommandFailed} for a pod or namespace that is not there
  * @throws {NetplugError} malformedRequest for an annotation that an ADD refuses
  */
@@ -67,6 +68,10 @@ export async function ipamExplain(cli: Cli, flags: ExplainFlags): Promise<number
 }
 
 async function readAsking(cli: Cli, openKube: OpenKube | undefined, flags: ExplainFlags): Promise<Asking> {
+  for (const option of ["pod", "namespace"] as const) {
+    const name = flags[option];
+    if (name !== undefined) checkNameOption(option, name);
+  }
   const pod = openKube === undefined ? undefined : await readPod(cli, openKube, flags);
   if (pod === undefined && (flags.pod ?? flags.namespace) !== undefined)
     throw new CommandFailed("look for the pod: the datastore is etcd, which knows of none before it runs; give --node alone");
