@@ -7,7 +7,7 @@ export interface ObjectMeta {
   /** Only of namespaced objects. */
   readonly namespace?: string;
   readonly uid?: string;
-  /** Opaque: compared for equality only. */
+  /** Opaque: compared for equality; as a number only to tell that a store was restored from a backup (`watch/follow.ts`). */
   readonly resourceVersion?: string;
   /** RFC 3339, whole seconds. */
   readonly creationTimestamp?: string;
