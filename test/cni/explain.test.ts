@@ -119,9 +119,11 @@ describe("for a container", () => {
     );
   });
 
-  always("one address of a family that is wanted twice", async () => {
-    const ipam = { assign_ipv4: "false", assign_ipv6: "true" };
-    await explainThenAdd(node, ["--node=node-a", "--families=IPv6,IPv6"], { config: node.config({ ipam }) });
+  always.each<[families: string, ipam: Readonly<Record<string, string>>]>([
+    ["IPv6,IPv6", { assign_ipv4: "false", assign_ipv6: "true" }],
+    ["IPv6,IPv4", { assign_ipv6: "true" }],
+  ])("of the families %s one address each, in the order of an ADD", async (families, ipam) => {
+    await explainThenAdd(node, ["--node=node-a", `--families=${families}`], { config: node.config({ ipam }) });
   });
 });
 

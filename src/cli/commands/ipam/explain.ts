@@ -87,7 +87,9 @@ async function readPod(cli: Cli, openKube: OpenKube, { pod, namespace }: Explain
 }
 
 function toRequest(pod: AskingPod | undefined, { families = ["IPv4"], ipv4Pools = [], ipv6Pools = [] }: ExplainFlags): Asking["request"] {
-  const configured = { families: [...new Set(families)].map((name) => FAMILIES[name]), pools: { 4: ipv4Pools, 6: ipv6Pools } };
+  // In the order of an ADD, whatever that of the option.
+  const wanted = [...new Set(families)].map((name) => FAMILIES[name]).sort((a, b) => a - b);
+  const configured = { families: wanted, pools: { 4: ipv4Pools, 6: ipv6Pools } };
   if (pod === undefined) return { ...configured, namedBy: {}, addresses: [], addressesWithoutIpam: [], floatingIPs: [] };
   // As if they were on: whether they are, only the network config knows, see `warnOfFeatures`.
   const featureControl = { ipAddrsNoIpam: true, floatingIPs: true };
