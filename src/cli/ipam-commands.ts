@@ -96,9 +96,9 @@ const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
     aliases: { n: "namespace", o: "output" },
   },
   docs: {
-    brief: "which address a new pod would get by now, and why not one of other pools; changes nothing",
+    brief: "which address a new pod would get now, and why not one of other pools; changes nothing",
     fullDescription: [
-      "Show which address a new pod would get by now, and why not one of other pools. It changes nothing, and keeps no address for anybody.",
+      "Show which address a new pod would get now, and why not one of other pools. It changes nothing, and keeps no address for anybody.",
       "",
       "It decides as the plugin does, by pools, reservations and blocks, and on Kubernetes by labels and annotations of pod and namespace. What the",
       "network config of the node says it does not know: give that by --families, --ipv4-pools and --ipv6-pools, where it is not the default.",

@@ -1,4 +1,4 @@
-/** What a new attachment would be given by now, and from which pools: the decision of an ADD, of which nothing is written. */
+/** What a new attachment would be given now, and from which pools: the decision of an ADD, of which nothing is written. */
 
 import type { Write } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
@@ -53,7 +53,7 @@ export interface Explanation {
 /**
  * Decides, and writes nothing.
  *
- * @throws {NetplugError} notInitialised or tryAgainLater when nobody gets an address by now, invalidConfig
+ * @throws {NetplugError} notInitialised or tryAgainLater when nobody gets an address now, invalidConfig
  */
 export async function explain(ports: TransactPorts, question: Question): Promise<Explanation> {
   const subject = { owner: question.owner, addresses: question.addresses };

@@ -1,4 +1,4 @@
-/** `ipam explain`: which address a new pod would get by now, and why it would get none from some pools. */
+/** `ipam explain`: which address a new pod would get now, and why it would get none from some pools. */
 
 import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
 import { withoutDamaged } from "../../../datastore/without-damaged.ts";
