@@ -38,7 +38,7 @@ interface Proposal {
 export async function complete(
   argv: readonly string[],
   { io, program }: Pick<Cli, "io" | "program">,
-  context: Omit<CliContext, "cli" | "proposeNames" | "proposeNamesOf" | "proposeLabels" | "proposeNamespaces">,
+  context: Omit<CliContext, "cli" | "proposeNames" | "proposeNamesOf" | "proposeLabels" | "proposeNamespaces" | "proposePods">,
 ): Promise<string> {
   try {
     const { before, partial, attached } = splitPartial(argv);
@@ -53,6 +53,7 @@ export async function complete(
       proposeNamesOf: async (kind) => await listNames(cli, kind, undefined),
       proposeLabels,
       proposeNamespaces: async () => await listNamespaces(cli),
+      proposePods: async (typed) => await listPods(cli, words, typed),
     });
     const isFlag = partial.startsWith("-");
     const globals = isFlag && attached === "" ? GLOBAL_OPTIONS.filter(({ completion }) => completion.startsWith(partial)) : [];
@@ -112,6 +113,18 @@ async function listNames(cli: Cli, kind: Kind, namespace: string | undefined): P
 async function listNamespaces(cli: Cli): Promise<readonly string[]> {
   const namespaces = new Set((await list(cli, "WorkloadEndpoint", undefined)).flatMap(({ namespace }) => namespace ?? []));
   return [...namespaces].filter(isWord).toSorted();
+}
+
+/** Those of Kubernetes, also without an address: that is when somebody asks. None on etcd. */
+async function listPods(cli: Cli, words: readonly string[], typed: string): Promise<readonly string[]> {
+  const before = typed.slice(0, typed.indexOf("/") + 1);
+  const namespace = before.slice(0, -1) || (splitFlags(words).namespace ?? (await defaultNamespaceOf(cli)));
+  const signal = AbortSignal.timeout(NAMES_LIMIT_MS);
+  const listed = await withDatastore(cli, async (_datastore, openKube) => {
+    const { PODS } = await import("../kube/core-types.ts");
+    return await (await openKube?.())?.list(PODS, { namespace, isMetadataOnly: true, signal });
+  });
+  return (listed?.items ?? []).map(({ metadata: { name } }) => before + name);
 }
 
 /** Somebody may have stored any name by hand: a shell gets only what is one word. */

@@ -19,6 +19,8 @@ export interface CliContext extends CommandContext {
   proposeLabels(partial: string): Promise<readonly string[]>;
   /** Completions of a namespace. */
   proposeNamespaces(): Promise<readonly string[]>;
+  /** Names of pods of the namespace that the words so far give; for completion. */
+  proposePods(partial: string): Promise<readonly string[]>;
 }
 
 /** For commands that have none. */

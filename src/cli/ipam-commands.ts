@@ -79,6 +79,9 @@ const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
         brief: "a pod whose annotations count; on Kubernetes only",
         placeholder: "POD",
         optional: true,
+        proposeCompletions(this: CliContext, partial: string) {
+          return this.proposePods(partial);
+        },
       },
       namespace: { ...flags.namespace, brief: "whose labels and annotations count (default: that of the context, else default)" },
       families: {

@@ -54,7 +54,7 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
   const { words: named, flags } = commandOf(words);
   command = named;
   const none = async (): Promise<readonly string[]> => [];
-  const proposals = { proposeNames: none, proposeNamesOf: none, proposeLabels: none, proposeNamespaces: none };
+  const proposals = { proposeNames: none, proposeNamesOf: none, proposeLabels: none, proposeNamespaces: none, proposePods: none };
   const context: CliContext = { ...base, ...proposals, cli: { io, options, program } };
   await run(buildCli(program, flags), words, context);
   if (status !== undefined) return status;

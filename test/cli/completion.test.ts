@@ -57,6 +57,7 @@ describe("proposals", () => {
     ["ipam split 2 --name blu", ["blue"]],
     ["ipam explain --node=", ["--node=n1"]],
     ["ipam explain --ipv4-pools bl", ["black", "blue"]],
+    ["ipam explain --pod ", []],
     ["ipam adopt --node n", ["n1"]],
     ["ipam show --show-b", ["--show-blocks", "--show-borrowed"]],
     ["get --con", ["--config"]],

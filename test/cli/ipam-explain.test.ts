@@ -106,6 +106,15 @@ describe("on Kubernetes", () => {
     expect((await explain("--node=n1")).stdout).toMatch(/^pod "default\/\*" on node "n1" would get 10\.65\./);
   });
 
+  test("names of pods complete, also of those without an address (needs cluster)", async () => {
+    const propose = async (...words: readonly string[]) =>
+      (await world.done(["__complete", "ipam", "explain", ...words])).split("\n").map((line) => line.split("\t")[0]);
+    expect(await propose("-n", "shop", "--pod", "")).toEqual(["unbound", ""]);
+    expect(await propose("--namespace=shop", "--pod=unb")).toEqual(["--pod=unbound", ""]);
+    expect(await propose("--pod", "shop/u")).toEqual(["shop/unbound", ""]);
+    expect(await propose("--pod", "on-")).toEqual(["on-host", ""]);
+  });
+
   test.each([
     [["--pod=unbound", "--namespace=shop"], 2, "read options: got no --node, want one, or a --pod that is bound to one"],
     [["--pod=", "--node=n1"], 2, 'read option "--pod": got "", want a name'],
