@@ -11,6 +11,7 @@ import type { ReleaseFlags } from "./commands/ipam/release.ts";
 import type { ShowFlags } from "./commands/ipam/show.ts";
 import type { SplitFlags } from "./commands/ipam/split.ts";
 import { type CliContext, runs } from "./context.ts";
+import { UsageError } from "./failure.ts";
 import * as flags from "./flags.ts";
 
 const ipFlag = { kind: "parsed", parse: parseHostAddress, placeholder: "ADDRESS" } as const;
@@ -43,6 +44,12 @@ const ipamShow = buildCommand<ShowFlags, [], CliContext>({
   },
 });
 
+/** @throws {UsageError} for an empty text, which no object is called */
+function parseName(text: string): string {
+  if (text === "") throw new UsageError('got "", want a name');
+  return text;
+}
+
 const nodeFlag = {
   kind: "parsed",
   parse: String,
@@ -54,7 +61,7 @@ const nodeFlag = {
 
 const poolFlag = {
   kind: "parsed",
-  parse: String,
+  parse: parseName,
   optional: true,
   proposeCompletions(this: CliContext) {
     return this.proposeNamesOf("IPPool");
@@ -76,7 +83,7 @@ const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
       pod: {
         kind: "parsed",
         parse: String,
-        brief: "a pod whose annotations count; on Kubernetes only",
+        brief: "a pod whose annotations count: NAME, or NAMESPACE/NAME; on Kubernetes only",
         placeholder: "POD",
         optional: true,
         proposeCompletions(this: CliContext, partial: string) {

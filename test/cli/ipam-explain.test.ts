@@ -69,6 +69,9 @@ describe("on etcd", () => {
     [[], 2, "read options: got no --node, want one, or a --pod that is bound to one"],
     [["--node=a b"], 2, 'got "a b" as --node, want letters'],
     [["--node=n1", "--families=4"], 2, "IPv4"],
+    [["--node="], 2, 'got "" as --node, want letters'],
+    [["--node=n1", "--ipv4-pools="], 2, 'read option "--ipv4-pools": got "", want a name'],
+    [["--node=n1", "--ipv6-pools=a,,b"], 2, 'read option "--ipv6-pools": got "", want a name'],
     [["--node=n1", "--pod=web"], 1, "the datastore is etcd, which knows of none before it runs; give --node alone"],
     [["--node=n1", "-n", "shop"], 1, "the datastore is etcd, which knows of none before it runs; give --node alone"],
   ])("%j ends with %d", async (words, status, message) => {
@@ -106,6 +109,11 @@ describe("on Kubernetes", () => {
     expect((await explain("--node=n1")).stdout).toMatch(/^pod "default\/\*" on node "n1" would get 10\.65\./);
   });
 
+  test("a pod may be named with its namespace (needs cluster)", async () => {
+    expect((await explain("--pod=shop/unbound", "--node=n1")).stdout).toStartWith('pod "shop/unbound" on node "n1" would get 10.65.');
+    expect((await explain("--pod=shop/unbound", "--node=n1", "--namespace=shop")).status).toBe(0);
+  });
+
   test("names of pods complete, also of those without an address (needs cluster)", async () => {
     const propose = async (...words: readonly string[]) =>
       (await world.done(["__complete", "ipam", "explain", ...words])).split("\n").map((line) => line.split("\t")[0]);
@@ -116,10 +124,15 @@ describe("on Kubernetes", () => {
   });
 
   test.each([
-    [["--pod=unbound", "--namespace=shop"], 2, "read options: got no --node, want one, or a --pod that is bound to one"],
-    [["--pod=", "--node=n1"], 2, 'read option "--pod": got "", want a name'],
-    [["--pod=..", "--node=n1"], 2, 'read option "--pod": got "..", want a name'],
+    [["--pod=unbound", "--namespace=shop"], 2, 'got no --node, and pod "shop/unbound" is bound to none yet: kubectl describe pod says why'],
+    [["--namespace=shop"], 2, "read options: got no --node, want one, or a --pod that is bound to one"],
+    [["--node=n1", "--pod="], 2, 'read option "--pod": got "", want NAME or NAMESPACE/NAME'],
     [["--node=n1", "--namespace="], 2, 'read option "--namespace": got "", want a name'],
+    [["--node=n1", "--pod=shop/unbound", "--namespace=default"], 2, 'got "default" as --namespace, and "shop/unbound" as --pod'],
+    [["--node=n1", "--pod=shop/"], 2, 'read option "--pod": got "shop/", want NAME'],
+    [["--node=n1", "--pod=pod/shop/unbound"], 2, 'read option "--pod": got "pod/shop/unbound", want NAME'],
+    [["--node=n1", "--pod=/unbound"], 2, 'read option "--namespace": got "", want a name'],
+    [["--node=n1", "--pod=.."], 2, 'read option "--pod": got "..", want NAME'],
     [["--pod=none", "--node=n1"], 1, 'find pod "default/none": there is none'],
     [["--node=n1", "--namespace=none"], 1, 'find namespace "none": there is none'],
     [["--pod=on-host"], 1, 'pod "default/on-host": it uses the host\'s network (hostNetwork: true), so it gets none'],

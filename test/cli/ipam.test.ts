@@ -147,6 +147,7 @@ describe("ipam split", () => {
     [["2", "--name", "nope"], 1, "there is none"],
     [["2", "--name", "taken"], 1, 'split pool "taken": ippool "split-taken-1" exists'],
     [["2"], 2, "want one of --name, --cidr"],
+    [["2", "--name="], 2, 'read option "--name": got "", want a name'],
     [["2", "--name", "blue", "--cidr", "10.65.0.0/24"], 2, "want one of --name, --cidr"],
     [["x", "--name", "blue"], 2, "want a whole number"],
   ])("%j is status %p: %p", async (argv, status, message) => {

@@ -80,7 +80,7 @@ function checkName(name: string): void {
 }
 
 /** Whether an object's path can have it as a step. */
-function isPathStep(text: string): boolean {
+export function isPathStep(text: string): boolean {
   return text !== "" && text !== "." && text !== "..";
 }
 

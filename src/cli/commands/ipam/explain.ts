@@ -18,7 +18,7 @@ import type { AskingPod } from "../../kubernetes/asking-pod.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { toReportText } from "../../output/json-yaml.ts";
 import { toTable } from "../../output/table.ts";
-import { checkNameOption } from "../../resources/name-arguments.ts";
+import { checkNameOption, isPathStep } from "../../resources/name-arguments.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
 /** By their names on the command line. */
@@ -28,6 +28,7 @@ const FAMILIES = { IPv4: 4, IPv6: 6 } as const satisfies Record<string, Family>;
 export interface ExplainFlags {
   /** Absent: that of `pod`. */
   readonly node?: string;
+  /** `NAME`, or `NAMESPACE/NAME`. */
   readonly pod?: string;
   readonly namespace?: string;
   /** As the network config says by `assign_ipv4` and `assign_ipv6`. */
@@ -68,22 +69,35 @@ export async function ipamExplain(cli: Cli, flags: ExplainFlags): Promise<number
 }
 
 async function readAsking(cli: Cli, openKube: OpenKube | undefined, flags: ExplainFlags): Promise<Asking> {
-  for (const option of ["pod", "namespace"] as const) {
-    const name = flags[option];
-    if (name !== undefined) checkNameOption(option, name);
-  }
   const pod = openKube === undefined ? undefined : await readPod(cli, openKube, flags);
   if (pod === undefined && (flags.pod ?? flags.namespace) !== undefined)
     throw new CommandFailed("look for the pod: the datastore is etcd, which knows of none before it runs; give --node alone");
-  const node = flags.node ?? pod?.node ?? "";
-  if (node === "") throw new UsageError("read options: got no --node, want one, or a --pod that is bound to one");
+  const node = flags.node ?? pod?.node;
+  if (node === undefined) throw new UsageError(`read options: got no --node, ${whyNoNode(pod)}`);
   if (!isNodeName(node)) throw new UsageError(`got ${quoteValue(node)} as --node, want ${NODE_NAME}`);
   return { pod, node, request: toRequest(pod, flags) };
 }
 
-async function readPod(cli: Cli, openKube: OpenKube, { pod, namespace }: ExplainFlags): Promise<AskingPod> {
+function whyNoNode(pod: AskingPod | undefined): string {
+  if (pod?.uid === undefined) return "want one, or a --pod that is bound to one";
+  return `and ${toPodText(pod)} is bound to none yet: kubectl describe pod says why`;
+}
+
+async function readPod(cli: Cli, openKube: OpenKube, flags: ExplainFlags): Promise<AskingPod> {
+  const { namespace, name } = toPodName(flags);
   const { readAskingPod } = await import("../../kubernetes/asking-pod.ts");
-  return await readAskingPod(openKube, namespace ?? (await defaultNamespaceOf(cli)), pod);
+  return await readAskingPod(openKube, namespace ?? (await defaultNamespaceOf(cli)), name);
+}
+
+/** @throws {UsageError} what no pod is called, or two namespaces */
+function toPodName({ pod, namespace }: ExplainFlags): { readonly namespace: string | undefined; readonly name: string | undefined } {
+  const [name, ofName = namespace, more] = pod?.split("/").toReversed() ?? [];
+  if (name !== undefined && (more !== undefined || !isPathStep(name)))
+    throw new UsageError(`read option "--pod": got ${quote(pod ?? "")}, want NAME or NAMESPACE/NAME`);
+  if (ofName !== undefined) checkNameOption("namespace", ofName);
+  if (namespace !== undefined && ofName !== namespace)
+    throw new UsageError(`read options: got ${quote(namespace)} as --namespace, and ${quote(pod ?? "")} as --pod`);
+  return { namespace: ofName, name };
 }
 
 function toRequest(pod: AskingPod | undefined, { families = ["IPv4"], ipv4Pools = [], ipv6Pools = [] }: ExplainFlags): Asking["request"] {
