@@ -96,8 +96,8 @@ function nextOf(thrown: unknown, call: Invocation, command: readonly string[]): 
   return next === undefined ? undefined : toCommandLine(call, next);
 }
 
-/** The command that helps, without the program's name. */
-function remedyOf(thrown: unknown, command: readonly string[]): string | undefined {
+/** The command that helps, without the program's name. @param command the words that name the one that failed */
+export function remedyOf(thrown: unknown, command: readonly string[] = []): string | undefined {
   if (thrown instanceof CommandFailed) return thrown.next;
   if (!(thrown instanceof NetplugError)) return undefined;
   if (thrown.kind === "notInitialised") return "init";

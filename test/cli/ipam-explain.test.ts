@@ -59,10 +59,59 @@ describe("on etcd", () => {
     expect(await explain()).toMatchObject({ addresses: [{ ip: other, source: "own" }] });
   });
 
-  always("a node that is not known is a warning, because no selector of labels matches it", async () => {
+  always("a node that is not known is a warning where pools select nodes, because no selector of labels matches it", async () => {
     await world.createPool("pods", "10.65.0.0/16");
+    expect(await world.ctl(["ipam", "explain", "--node=n9"])).toMatchObject({ status: 0, stderr: "" });
+    await world.createPool("rack2", "10.66.0.0/16", { nodeSelector: "rack == 'r2'" });
     const { status, stderr } = await world.ctl(["ipam", "explain", "--node=n9"]);
-    expect([status, stderr]).toEqual([0, 'warning: node "n9" is not known, so it has no labels\n']);
+    const warning = 'warning: node "n9" is not known, so it has no labels; "netplugctl get nodes" shows those that are\n';
+    expect([status, stderr]).toEqual([0, warning]);
+    expect((await world.ctl(["ipam", "explain", "--node=n1"])).stderr).toBe("");
+  });
+
+  always("of pools that could be used it says why those before the giving one give none", async () => {
+    await world.createPool("a-full", "10.65.0.0/31", { blockSize: 31 });
+    await world.createPool("b-other", "10.66.0.0/31", { blockSize: 31 });
+    await world.createPool("c-free", "10.67.0.0/16");
+    for (const [id, address, node] of [
+      ["c1", "10.65.0.0", "n2"],
+      ["c2", "10.65.0.1", "n2"],
+      ["c3", "10.66.0.0", "n2"],
+    ] as const)
+      await allocateFor(world.datastore, id, node, { address });
+    const full = { name: "a-full", order: 1, reason: "full: all 2 addresses are in use" };
+    const pools = async () => (await world.json<{ readonly pools: readonly object[] }>("ipam", "explain", "--node=n1")).pools;
+    expect(await pools()).toMatchObject([
+      full,
+      { name: "b-other", reason: 'a new block of pool "c-free" comes first' },
+      { name: "c-free" },
+    ]);
+    await world.createPool("b-own", "10.68.0.0/16");
+    await allocateFor(world.datastore, "c4", "n1", { address: "10.67.0.0" });
+    const reason = 'the node\'s own block of pool "c-free" comes first';
+    const [, ...others] = await pools();
+    expect(others).toMatchObject([{ name: "b-other", reason }, { name: "b-own", reason }, { name: "c-free" }]);
+    expect(others.map((pool) => "reason" in pool)).toEqual([true, true, false]);
+  });
+
+  always("where those that could be used are full, it says so of each, and what finds addresses that leaked", async () => {
+    await world.createPool("pods", "10.65.0.0/32", { blockSize: 32 });
+    await allocateFor(world.datastore, "c1", "n1", { address: "10.65.0.0" });
+    const { status, stdout, stderr } = await world.ctl(["ipam", "explain", "--node=n1"]);
+    expect([status, stdout]).toEqual([1, expect.stringMatching(/1 {3}pods {3}10\.65\.0\.0\/32 {3}full: its only address is in use\n$/)]);
+    expect(stderr).toEndWith("full: its only address is in use\nnext: netplugctl ipam check\n");
+  });
+
+  always("while nobody is given anything, the report says why, and what the pools are", async () => {
+    await world.createPool("pods", "10.65.0.0/16");
+    await world.done(["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":false}}']);
+    const pools = [{ name: "pods", order: 1, cidr: "10.65.0.0/16" }];
+    const locked = { addresses: [], refusals: [{ code: 11, message: expect.stringContaining("it is locked") }], pools };
+    expect(await world.json("ipam", "explain", "--node=n1")).toMatchObject(locked);
+    await world.etcd.ctl(["del", "--prefix", "/netplug/v3/clusterinformations/"]);
+    const { status, stdout, stderr } = await world.ctl(["ipam", "explain", "--node=n1", "-o", "json"]);
+    expect([status, JSON.parse(stdout)]).toMatchObject([1, { addresses: [], refusals: [{ code: 112 }], pools }]);
+    expect(stderr).toEndWith("\nnext: netplugctl init\n");
   });
 
   always.each([
@@ -105,13 +154,38 @@ describe("on Kubernetes", () => {
     expect((await explain("--pod=bound", "--node=n1")).stderr).toBe("");
   });
 
-  test("without a pod, one of the namespace is meant (needs cluster)", async () => {
-    expect((await explain("--node=n1")).stdout).toMatch(/^pod "default\/\*" on node "n1" would get 10\.65\./);
+  test("a name that no node has in Kubernetes may be the bound node's own (needs cluster)", async () => {
+    await createPod(world.api, { name: "renamed", spec: { nodeName: "n1" } });
+    expect((await explain("--pod=renamed", "--node=rack-7")).stderr.split("\n")).toEqual([
+      'warning: pod "default/renamed" is bound to node "n1": unless "nodename" there is "rack-7", the answer is for one like it',
+      'warning: node "rack-7" is not known, so it has no labels; "netplugctl get nodes" shows those that are',
+      "",
+    ]);
+  });
+
+  test("without a pod, one of the namespace is meant, and messages name none (needs cluster)", async () => {
+    expect((await explain("--node=n1")).stdout).toMatch(/^a pod of namespace "default" on node "n1" would get 10\.65\./);
+    expect((await explain("--node=n1", "--namespace=shop")).stderr).toStartWith(
+      'warning: annotation "cni.netplug.io/ipv4pool" of namespace "shop" is unknown',
+    );
+    await createNamespace(world.api, "grey", { annotations: { ipv4pools: '["grey"]' } });
+    const message = expect.stringMatching(/; annotation "cni\.netplug\.io\/ipv4pools" of namespace "grey" names it$/);
+    expect(await world.json("ipam", "explain", "--node=n1", "-n", "grey")).toMatchObject({ refusals: [{ code: 100, message }] });
   });
 
   test("a pod may be named with its namespace (needs cluster)", async () => {
     expect((await explain("--pod=shop/unbound", "--node=n1")).stdout).toStartWith('pod "shop/unbound" on node "n1" would get 10.65.');
     expect((await explain("--pod=shop/unbound", "--node=n1", "--namespace=shop")).status).toBe(0);
+  });
+
+  test("what an annotation asks for in vain is in the report, too (needs cluster)", async () => {
+    await createPod(world.api, { name: "odd", annotations: { ipAddrs: "10.65.0.9" }, spec: { nodeName: "n1" } });
+    const message = expect.stringContaining('read annotation "cni.netplug.io/ipAddrs" of pod "default/odd"');
+    expect(await world.json("ipam", "explain", "--pod=odd")).toMatchObject({
+      addresses: [],
+      refusals: [{ code: 104, message }],
+      pools: [],
+    });
   });
 
   test("names of pods complete, also of those without an address (needs cluster)", async () => {

@@ -30,17 +30,12 @@ async function explainThenAdd(
   words: readonly string[],
   call: Omit<CniCall, "containerID" | "netns"> = {},
 ): Promise<Report> {
-  const { status, stdout, stderr } = await runNetplugctl(node.datastore.env, ["ipam", "explain", ...words, "-o", "json"]);
+  const { status, stdout } = await runNetplugctl(node.datastore.env, ["ipam", "explain", ...words, "-o", "json"]);
   const netns = calls.use(new TestNetns());
   const attachment = { ...call, containerID: node.newContainerID(), netns: netns.path };
   const { json = {} } = await node.call("ADD", attachment);
   calls.defer(async () => await node.del(attachment));
   const { ips = [], code, msg } = json;
-  if (stdout === "") {
-    // a pod that cannot be read at all
-    expect([status, stderr]).toEqual([1, `netplugctl: ${msg}\n`]);
-    return { addresses: [], refusals: [], pools: [] };
-  }
   const report = JSON.parse(stdout) as Report;
   expect(report.addresses.map(({ ip }) => ip)).toEqual(ips.map(({ address }) => address.replace(/\/.*/, "")));
   expect(report.refusals).toEqual(code === undefined ? [] : [{ code, message: msg ?? "" }]);
@@ -119,6 +114,17 @@ describe("for a container", () => {
     );
   });
 
+  always("that nobody gets an address while the datastore is locked", async () => {
+    const setReady = (isReady: boolean) =>
+      node.ctl(["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isReady } })]);
+    await setReady(false);
+    try {
+      expect((await explainThenAdd(node, ["--node=node-a"])).refusals).toMatchObject([{ code: 11 }]);
+    } finally {
+      await setReady(true);
+    }
+  });
+
   always.each<[families: string, ipam: Readonly<Record<string, string>>]>([
     ["IPv6,IPv6", { assign_ipv4: "false", assign_ipv6: "true" }],
     ["IPv6,IPv4", { assign_ipv6: "true" }],
@@ -161,6 +167,19 @@ if (!isOnEtcd) {
         ["blue", "its assignmentMode is Manual: it must be named"],
       ]);
       expect(placesOf(await explainPod({ name: "web", namespace: "blue" }))).toEqual([["blue", "claimed"]]);
+    });
+
+    test("that is the mirror of a static one, which the runtime knows by another UID (needs cluster)", async () => {
+      const otherAnnotations = { "kubernetes.io/config.mirror": "4f2b9c" };
+      const annotations = { ipAddrs: '["10.67.0.44"]' };
+      const name = "static-node-a";
+      const { args, uid } = await createPod(api, { name, annotations, otherAnnotations, spec: { nodeName: "node-a" } });
+      const call = { args: args.replace(uid, "4f2b9c") };
+      await explainThenAdd(node, [`--pod=${name}`], call);
+      // Its kubelet makes a mirror anew that somebody has deleted.
+      await deletePod(api, { namespace: "default", name });
+      await createPod(api, { name, annotations, otherAnnotations, spec: { nodeName: "node-a" } });
+      expect((await explainThenAdd(node, [`--pod=${name}`], call)).refusals).toMatchObject([{ code: 102 }]);
     });
 
     test("whose address an earlier pod of its name still has (needs cluster)", async () => {

@@ -4,11 +4,12 @@ import type { Write } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { type Address, type Family, toAddressText } from "../../lib/ip/address.ts";
 import { containsAddress, equalPrefixes, type Prefix } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
 import type { Labels } from "../../policy/selector/matches.ts";
 import { IP_POOLS } from "../cluster.ts";
 import { type Facts, know } from "../facts.ts";
-import { type AllocatedAddress, allocationQueries, planAllocation } from "../plan-allocation.ts";
-import { type Pool, type PoolTable, toPoolTable } from "../pools.ts";
+import { type AllocatedAddress, type AllocationPlan, allocationQueries, planAllocation } from "../plan-allocation.ts";
+import { type Pool, type PoolTable, toPoolTable, toPoolText } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
 import { type PoolCriteria, type PoolSelection, selectPools, whyNotUsed } from "../search/pool-selection.ts";
 import { type Decision, transact, type TransactPorts, type Try } from "../transact/transact.ts";
@@ -32,15 +33,17 @@ export interface ExplainedPool {
   readonly name: string;
   /** undefined where the spec makes no sense. */
   readonly cidr?: Prefix;
-  /** From 1: a pool gives only what those before it cannot. */
+  /** From 1: of what is equally good a pool gives only what those before it cannot. */
   readonly order?: number;
-  /** Why it is not used. */
+  /** Why the address is none of its; undefined also where one before it gives one. */
   readonly reason?: string;
 }
 
 /** The answer to a {@link Question}. */
 export interface Explanation {
   readonly isNodeKnown: boolean;
+  /** Whether a pool asks for labels of nodes. */
+  readonly selectsNodes: boolean;
   readonly addresses: readonly PromisedAddress[];
   /** What an ADD would fail with. */
   readonly refusals: readonly NetplugError[];
@@ -53,7 +56,7 @@ export interface Explanation {
 /**
  * Decides, and writes nothing.
  *
- * @throws {NetplugError} notInitialised or tryAgainLater when nobody gets an address now, invalidConfig
+ * @throws {NetplugError} when the datastore cannot be read: what an ADD is refused for is a part of the answer
  */
 export async function explain(ports: TransactPorts, question: Question): Promise<Explanation> {
   const subject = { owner: question.owner, addresses: question.addresses };
@@ -68,19 +71,42 @@ function explainOn(question: Question, facts: Facts, attempt: Try): Explanation 
   // One request for each family: that there is no address of the one does not hide what there is of the other.
   const asked = addresses.length > 0 ? [families] : families.map((family) => [family]);
   const requests = asked.map((some): AddressRequest => ({ ...question, use: "Workload", families: some }));
-  const { outcomes, writes, defects } = planAllocation(requests, facts, attempt);
+  const plan = planOrRefuse(requests, facts, attempt);
   const promise = ({ address, block }: AllocatedAddress): PromisedAddress => {
-    return { address, block, source: sourceOf(block, writes, owner.node), pool: poolAround(address, table) };
+    return { address, block, source: sourceOf(block, plan.writes, owner.node), pool: poolAround(address, table) };
   };
+  const given = plan.outcomes.flatMap((outcome) => ("addresses" in outcome ? outcome.addresses.map(promise) : []));
   const invalid = families.length === 0 ? [] : table.invalid.map(({ name, reason }): ExplainedPool => ({ name, reason }));
   const nodeLabels = node?.value.metadata.labels ?? {};
+  const explainFamily = (family: Family): readonly ExplainedPool[] => {
+    const pools = explainPools(table, family, question, nodeLabels);
+    if (plan.isRefused) return pools;
+    const giver = given.find(({ address }) => address.family === family);
+    const whyNot = (pool: Pool): string | undefined => whyNotGiven(pool, giver, question, facts, attempt);
+    return explainUnused(pools, table, giver, whyNot);
+  };
   return {
     isNodeKnown: node !== undefined,
-    addresses: outcomes.flatMap((outcome) => ("addresses" in outcome ? outcome.addresses.map(promise) : [])),
-    refusals: outcomes.flatMap((outcome) => ("error" in outcome ? [outcome.error] : [])),
-    pools: addresses.length > 0 ? [] : [...families.flatMap((family) => explainPools(table, family, question, nodeLabels)), ...invalid],
-    defects: [...defects],
+    selectsNodes: table.pools.some(({ spec: { nodeSelector } }) => nodeSelector !== "" && nodeSelector !== "all()"),
+    addresses: given,
+    refusals: plan.outcomes.flatMap((outcome) => ("error" in outcome ? [outcome.error] : [])),
+    pools: addresses.length > 0 ? [] : [...families.flatMap(explainFamily), ...invalid],
+    defects: [...plan.defects],
   };
+}
+
+/** While the datastore is locked, for instance, nobody is given anything, whatever the pools have. */
+function planOrRefuse(
+  requests: readonly AddressRequest[],
+  facts: Facts,
+  attempt: Try,
+): Pick<AllocationPlan, "outcomes" | "writes" | "defects"> & { readonly isRefused: boolean } {
+  try {
+    return { ...planAllocation(requests, facts, attempt), isRefused: false };
+  } catch (thrown) {
+    if (!(thrown instanceof NetplugError)) throw thrown;
+    return { outcomes: [{ error: thrown }], writes: [], defects: [], isRefused: true };
+  }
 }
 
 /** There is one around each address that is given. */
@@ -120,6 +146,41 @@ function explainPools(
     ...usable.map(({ name, cidr }, at) => ({ name, cidr, order: at + 1 })),
     ...others.map((pool) => ({ name: pool.name, cidr: pool.cidr, reason: whyNot(pool) })),
   ];
+}
+
+/** Says of those that could be used, but come before the one that gives the address, why it is none of theirs. */
+function explainUnused(
+  explained: readonly ExplainedPool[],
+  { pools }: PoolTable,
+  giver: PromisedAddress | undefined,
+  whyNot: (pool: Pool) => string | undefined,
+): readonly ExplainedPool[] {
+  const end = explained.find(({ name }) => name === giver?.pool)?.order ?? Infinity;
+  return explained.map((one) => {
+    const pool = one.order === undefined || one.order >= end ? undefined : pools.find(({ name }) => name === one.name);
+    const reason = pool === undefined ? undefined : whyNot(pool);
+    return reason === undefined ? one : { ...one, reason };
+  });
+}
+
+const COMES_FIRST = {
+  own: "the node's own block",
+  claimed: "a new block",
+  "taken over": "another node's empty block",
+  borrowed: "another node's block",
+} as const satisfies Record<BlockSource, string>;
+
+/** What an ADD would say of it if it was the only pool; if that gave an address, what is better about another one's. */
+function whyNotGiven(pool: Pool, giver: PromisedAddress | undefined, question: Question, facts: Facts, attempt: Try): string | undefined {
+  const { family } = pool.cidr;
+  const alone = { ...question, use: "Workload", families: [family], pools: { [family]: [pool.name] }, namedBy: {} } as const;
+  const [outcome] = planAllocation([alone], facts, attempt).outcomes;
+  if (outcome !== undefined && "error" in outcome) {
+    const { message } = outcome.error;
+    const before = `pool ${toPoolText(pool)}: `;
+    return message.includes(before) ? message.slice(message.indexOf(before) + before.length) : message;
+  }
+  return giver && `${COMES_FIRST[giver.source]} of pool ${quote(giver.pool)} comes first`;
 }
 
 /** A named pool that cannot be used is among the refusals of the plan. */

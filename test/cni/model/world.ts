@@ -161,8 +161,7 @@ export class World implements AsyncDisposable {
       ...(pools.ipv6 === undefined ? [] : [`--ipv6-pools=${pools.ipv6.join(",")}`]),
       ...(pod === undefined || !this.hasPods ? [] : [`--pod=${pod.name}`]),
     ];
-    const { stdout, stderr } = await this.ctl(["ipam", "explain", ...words, "-o", "json"]);
-    if (stdout === "") return { addresses: [], refusals: [stderr.replace(/^netplugctl: /, "").replace(/\n.*/s, "")] };
+    const { stdout } = await this.ctl(["ipam", "explain", ...words, "-o", "json"]);
     const { addresses, refusals } = JSON.parse(stdout) as {
       readonly addresses: readonly { readonly ip: string }[];
       readonly refusals: readonly { readonly message: string }[];

@@ -9,16 +9,18 @@ import { isNodeName, NODE_NAME } from "../../../endpoint/names.ts";
 import { type BlockSource, explain, type Explanation, type Question } from "../../../ipam/admin/explain.ts";
 import { type Family, toAddressText } from "../../../lib/ip/address.ts";
 import { toPrefixText } from "../../../lib/ip/prefix.ts";
+import { NetplugError } from "../../../lib/errors.ts";
 import { quote, quoteValue } from "../../../lib/quote.ts";
 import { withDatastore } from "../../access/access.ts";
 import { defaultNamespaceOf } from "../../access/default-namespace.ts";
-import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
+import { CommandFailed, EXIT, remedyOf, UsageError } from "../../failure.ts";
 import { type Cli, note, type OpenKube, say } from "../../io.ts";
 import type { AskingPod } from "../../kubernetes/asking-pod.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { toReportText } from "../../output/json-yaml.ts";
 import { toTable } from "../../output/table.ts";
 import { checkNameOption, isPathStep } from "../../resources/name-arguments.ts";
+import { toCommandLine } from "../../suggested-commands.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
 /** By their names on the command line. */
@@ -45,25 +47,31 @@ interface Asking {
   readonly pod: AskingPod | undefined;
   readonly node: string;
   readonly request: Pick<PodRequest, "families" | "pools" | "namedBy" | "addresses" | "addressesWithoutIpam" | "floatingIPs">;
+  /** Why an ADD refuses what the annotations ask for; `request` then asks for nothing. */
+  readonly malformed: NetplugError | undefined;
 }
+
+const NOTHING: Asking["request"] = { families: [], pools: {}, namedBy: {}, addresses: [], addressesWithoutIpam: [], floatingIPs: [] };
 
 /**
  * Fails where an ADD would, and says what with.
  *
  * @throws {UsageError} for no node, or what no node, pod or namespace is called
  * @throws {CommandFailed} for a pod or namespace that is not there
- * @throws {NetplugError} malformedRequest for an annotation that an ADD refuses
  */
 export async function ipamExplain(cli: Cli, flags: ExplainFlags): Promise<number> {
   return await withDatastore(cli, async (datastore, openKube) => {
     const asking = await readAsking(cli, openKube, flags);
     // As an ADD does it.
     const onLeftOut = (cidr: string, reason: string): void => note(cli, `warning: block ${quote(cidr)} is left out: ${reason}`);
-    const explanation = await explain(toTransactPorts(cli, withoutDamaged(datastore, { onLeftOut })), toQuestion(asking));
-    for (const warning of warningsOf(asking, explanation)) note(cli, `warning: ${warning}`);
+    const explained = await explain(toTransactPorts(cli, withoutDamaged(datastore, { onLeftOut })), toQuestion(asking));
+    const explanation = { ...explained, refusals: [...(asking.malformed === undefined ? [] : [asking.malformed]), ...explained.refusals] };
+    const tell = (text: string): void => note(cli, withoutAnyPod(text, asking));
+    for (const warning of warningsOf(cli, asking, explanation)) tell(`warning: ${warning}`);
     if (flags.output === undefined) printText(cli, asking, explanation);
     else cli.io.stdout.write(toReportText(flags.output, toReport(asking, explanation)));
-    for (const { code, message } of explanation.refusals) note(cli, `an ADD would fail with code ${code}: ${message}`);
+    for (const { code, message } of explanation.refusals) tell(`an ADD would fail with code ${code}: ${message}`);
+    for (const remedy of remediesFor(explanation)) note(cli, `next: ${toCommandLine(cli, remedy)}`);
     return explanation.refusals.length === 0 ? EXIT.done : EXIT.failed;
   });
 }
@@ -75,7 +83,12 @@ async function readAsking(cli: Cli, openKube: OpenKube | undefined, flags: Expla
   const node = flags.node ?? pod?.node;
   if (node === undefined) throw new UsageError(`read options: got no --node, ${whyNoNode(pod)}`);
   if (!isNodeName(node)) throw new UsageError(`got ${quoteValue(node)} as --node, want ${NODE_NAME}`);
-  return { pod, node, request: toRequest(pod, flags) };
+  try {
+    return { pod, node, request: toRequest(pod, flags), malformed: undefined };
+  } catch (thrown) {
+    if (!(thrown instanceof NetplugError)) throw thrown;
+    return { pod, node, request: NOTHING, malformed: thrown };
+  }
 }
 
 function whyNoNode(pod: AskingPod | undefined): string {
@@ -104,7 +117,7 @@ function toRequest(pod: AskingPod | undefined, { families = ["IPv4"], ipv4Pools 
   // In the order of an ADD, whatever that of the option.
   const wanted = [...new Set(families)].map((name) => FAMILIES[name]).sort((a, b) => a - b);
   const configured = { families: wanted, pools: { 4: ipv4Pools, 6: ipv6Pools } };
-  if (pod === undefined) return { ...configured, namedBy: {}, addresses: [], addressesWithoutIpam: [], floatingIPs: [] };
+  if (pod === undefined) return { ...NOTHING, ...configured };
   // As if they were on: whether they are, only the network config knows, see `warnOfFeatures`.
   const featureControl = { ipAddrsNoIpam: true, floatingIPs: true };
   return readPodRequest(pod, pod.namespaceAnnotations, { ...configured, ipam: { type: "netplug-ipam", isOwn: true }, featureControl });
@@ -122,12 +135,15 @@ function toQuestion({ pod, node, request: { families, addressesWithoutIpam, ...r
   return { ...request, owner, namespaceLabels, families: addressesWithoutIpam.length > 0 ? [] : families };
 }
 
-function warningsOf({ pod, node, request }: Asking, { isNodeKnown, defects }: Explanation): readonly string[] {
+function warningsOf(cli: Cli, { pod, node, request }: Asking, { isNodeKnown, selectsNodes, defects }: Explanation): readonly string[] {
+  // Nodes need no object in etcd.
+  const isNodeMissed = !isNodeKnown && (pod !== undefined || selectsNodes);
+  const ofNode = `node ${quote(node)} is not known, so it has no labels; ${quote(toCommandLine(cli, "get nodes"))} shows those that are`;
   const ofPod =
     pod === undefined
       ? []
-      : [...warnOfIneffective(pod, pod.namespaceAnnotations), ...warnOfFeatures(pod, request), ...warnOfOwn(pod, node)];
-  return [...ofPod, ...(isNodeKnown ? [] : [`node ${quote(node)} is not known, so it has no labels`]), ...defects];
+      : [...warnOfIneffective(pod, pod.namespaceAnnotations), ...warnOfFeatures(pod, request), ...warnOfOwn(pod, node, isNodeKnown)];
+  return [...ofPod, ...(isNodeMissed ? [ofNode] : []), ...defects];
 }
 
 /** They are off by default. */
@@ -141,10 +157,12 @@ function warnOfFeatures(pod: AskingPod, { addressesWithoutIpam, floatingIPs }: A
 }
 
 /** Otherwise it would seem that the pod moves, changes its address, or that the one that it uses had to be released. */
-function warnOfOwn(pod: AskingPod, node: string): readonly string[] {
+function warnOfOwn(pod: AskingPod, node: string, isNodeKnown: boolean): readonly string[] {
   const { recordedAddresses, node: own = node } = pod;
+  // A node may have a name of its own, but not another one's.
+  const unless = isNodeKnown ? "" : `unless "nodename" there is ${quote(node)}, `;
   return [
-    ...(own === node ? [] : [`${toPodText(pod)} is bound to node ${quote(own)}: the answer is for one like it`]),
+    ...(own === node ? [] : [`${toPodText(pod)} is bound to node ${quote(own)}: ${unless}the answer is for one like it`]),
     ...(recordedAddresses === ""
       ? []
       : [`${toPodText(pod)} has ${recordedAddresses} already, which it keeps: the answer is for a new sandbox`]),
@@ -161,7 +179,7 @@ const SOURCE_TEXTS = {
 function printText(cli: Cli, { pod, node, request }: Asking, { addresses, pools, refusals }: Explanation): void {
   // An ADD that cannot have all that it asks for gets nothing.
   const would = refusals.length === 0 ? "would" : "could";
-  const who = `${pod === undefined ? "a container" : toPodText(pod)} on node ${quote(node)} ${would} get`;
+  const who = `${toWhoText(pod)} on node ${quote(node)} ${would} get`;
   for (const { address, block, source, pool } of addresses)
     say(cli, `${who} ${toAddressText(address)} of pool ${quote(pool)}, from ${toPrefixText(block)}, ${SOURCE_TEXTS[source]}`);
   for (const address of request.addressesWithoutIpam)
@@ -177,7 +195,26 @@ function printText(cli: Cli, { pod, node, request }: Asking, { addresses, pools,
   cli.io.stdout.write(toTable(header, rows, { colour: cli.io.stdout.isTerminal, right: new Set([0]) }));
 }
 
-function toReport({ pod, node, request }: Asking, { addresses, pools, refusals }: Explanation): object {
+function toWhoText(pod: AskingPod | undefined): string {
+  if (pod === undefined) return "a container";
+  return pod.uid === undefined ? `a pod of namespace ${quote(pod.namespace)}` : toPodText(pod);
+}
+
+/** Messages about annotations name the pod, too, and here there is none. */
+function withoutAnyPod(text: string, { pod }: Asking): string {
+  return pod === undefined || pod.uid !== undefined ? text : text.replaceAll(` for ${toPodText(pod)}`, "");
+}
+
+/** Commands that help where the message does not say what to do. */
+function remediesFor({ refusals, pools }: Explanation): readonly string[] {
+  const isFull = pools.some(({ order, reason }) => order !== undefined && reason !== undefined);
+  // Addresses that leaked are missing there.
+  const remedies = refusals.map((refusal) => (refusal.kind === "noAddressLeft" && isFull ? "ipam check" : remedyOf(refusal)));
+  return [...new Set(remedies.filter((remedy) => remedy !== undefined))];
+}
+
+function toReport(asking: Asking, { addresses, pools, refusals }: Explanation): object {
+  const { pod, node, request } = asking;
   return {
     node,
     namespace: pod?.namespace,
@@ -186,7 +223,7 @@ function toReport({ pod, node, request }: Asking, { addresses, pools, refusals }
       ...addresses.map(({ address, block, ...rest }) => ({ ip: toAddressText(address), block: toPrefixText(block), ...rest })),
       ...request.addressesWithoutIpam.map((address) => ({ ip: toAddressText(address) })),
     ],
-    refusals: refusals.map(({ code, message }) => ({ code, message })),
+    refusals: refusals.map(({ code, message }) => ({ code, message: withoutAnyPod(message, asking) })),
     pools: pools.map(({ cidr, ...rest }) => ({ ...rest, cidr: cidr && toPrefixText(cidr) })),
   };
 }
