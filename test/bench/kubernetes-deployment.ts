@@ -3,11 +3,11 @@
  * itself: `bun test/bench/kubernetes-deployment.ts [turns]`, as root.
  */
 
-import { startCluster } from "../cluster/cluster.ts";
-import type { Cluster } from "../cluster/cluster.ts";
+import { startCluster } from "../cluster/support/cluster.ts";
+import type { Cluster } from "../cluster/support/cluster.ts";
 import { eventually } from "../support/time/eventually.ts";
-import { netplugOnKubernetes, ptpNetwork } from "../cluster/networks.ts";
-import { createReplicas } from "../cluster/workload.ts";
+import { netplugOnKubernetes, ptpNetwork } from "../cluster/support/networks.ts";
+import { createReplicas } from "../cluster/support/workload.ts";
 import type { BenchRow } from "./row.ts";
 import { round, summarize } from "./summary.ts";
 

@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { canStartApiServer } from "../cluster/api-server.ts";
-import { canStartCluster } from "../cluster/cluster.ts";
+import { canStartApiServer } from "../support/servers/api-server.ts";
+import { canStartCluster } from "../cluster/support/cluster.ts";
 import { startEtcd } from "../support/servers/etcd.ts";
 import { TestNode } from "../support/node/test-node.ts";
 import { benchBurst, benchOneByOne } from "./attachments.ts";

@@ -8,7 +8,7 @@ import { poolYaml } from "../support/cli/documents.ts";
 import { createNode, createPod, deletePod } from "../support/servers/kubernetes.ts";
 import { deleteCrds } from "../support/servers/delete-crds.ts";
 import { eventually } from "../support/time/eventually.ts";
-import { writeKubeconfig } from "../cluster/kubeconfig.ts";
+import { writeKubeconfig } from "../support/servers/kubeconfig.ts";
 import { startFaultProxy } from "../support/servers/fault-proxy.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 

@@ -3,11 +3,11 @@
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { KUBERNETES_MODULE, kubernetesVersion } from "../../tools/prerequisites/cluster-programs.ts";
-import { startApiServer } from "./api-server.ts";
-import type { Identity } from "./api-server.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
+import type { Identity } from "../support/servers/api-server.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
-import { startTimeOf } from "./process-status.ts";
+import { startTimeOf } from "../support/daemons/process-status.ts";
 
 const [test, api] = onApiServer(() => startApiServer({ users: { alice: { groups: ["readers"] } } }));
 

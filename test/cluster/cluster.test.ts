@@ -4,13 +4,13 @@ import { expect, test as always } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { nodePlace } from "../support/node/netns.ts";
-import { planCgroups } from "./cgroups.ts";
-import { canStartCluster, startCluster } from "./cluster.ts";
-import type { Cluster } from "./cluster.ts";
+import { planCgroups } from "../support/daemons/cgroups.ts";
+import { canStartCluster, startCluster } from "./support/cluster.ts";
+import type { Cluster } from "./support/cluster.ts";
 import { eventually } from "../support/time/eventually.ts";
-import { ptpNetwork } from "./networks.ts";
-import { listPods, pingFrom, runPods } from "./pods.ts";
-import { startTimeOf } from "./process-status.ts";
+import { ptpNetwork } from "./support/networks.ts";
+import { listPods, pingFrom, runPods } from "./support/pods.ts";
+import { startTimeOf } from "../support/daemons/process-status.ts";
 
 const test = always.skipIf(!canStartCluster());
 
@@ -92,8 +92,8 @@ test("pods outlive containerd and the kubelet; a node without a network is NotRe
 
 test("a maker that is killed leaves nothing: the kernel ends the programs, the janitor removes the rest", async () => {
   const program = `
-    import { startCluster } from ${JSON.stringify(join(import.meta.dir, "cluster.ts"))};
-    import { ptpNetwork } from ${JSON.stringify(join(import.meta.dir, "networks.ts"))};
+    import { startCluster } from ${JSON.stringify(join(import.meta.dir, "support/cluster.ts"))};
+    import { ptpNetwork } from ${JSON.stringify(join(import.meta.dir, "support/networks.ts"))};
     const cluster = await startCluster({ network: ptpNetwork() });
     const { folder, cleaner } = cluster.api;
     const [{ wire, kubelet }] = cluster.nodes;

@@ -11,10 +11,10 @@ import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { spawnPlugin } from "../support/programs/cni.ts";
 import { initialise } from "../support/cli/netplugctl.ts";
-import { AuditLog, rightsOf } from "./audit-log.ts";
-import { canStartCluster, startCluster } from "./cluster.ts";
-import type { Cluster } from "./cluster.ts";
-import { applyRoles, etcdAccess, prepareKubernetes } from "./datastores.ts";
+import { AuditLog, rightsOf } from "./support/audit-log.ts";
+import { canStartCluster, startCluster } from "./support/cluster.ts";
+import type { Cluster } from "./support/cluster.ts";
+import { applyRoles, etcdAccess, prepareKubernetes } from "./support/datastores.ts";
 import { eventually } from "../support/time/eventually.ts";
 import {
   applyInstaller,
@@ -24,12 +24,12 @@ import {
   makeExecutables,
   runInstallerOnce,
   untilInstalled,
-} from "./installer.ts";
-import type { ClusterNode } from "./node.ts";
-import { runPods } from "./pods.ts";
-import { shownKubeProxyConfig } from "./services.ts";
-import { userOfToken } from "./short-token.ts";
-import { createReplicas } from "./workload.ts";
+} from "./support/installer.ts";
+import type { ClusterNode } from "./support/node.ts";
+import { runPods } from "./support/pods.ts";
+import { shownKubeProxyConfig } from "./support/services.ts";
+import { userOfToken } from "../support/servers/short-token.ts";
+import { createReplicas } from "./support/workload.ts";
 
 const test = always.skipIf(!canStartCluster());
 /** As a user's ConfigMap has it. */

@@ -4,14 +4,14 @@ import { describe, expect } from "bun:test";
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { ensureGoProgram, LIBCNI_DRIVER } from "../../tools/prerequisites/go.ts";
 import { applyPool, mustNetplugctl, runNetplugctl } from "../support/cli/netplugctl.ts";
-import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
-import { kubernetesAccess } from "./datastores.ts";
+import { addressesInBlocks, untilAddressesAgree } from "./support/addresses.ts";
+import { kubernetesAccess } from "./support/datastores.ts";
 import { eventually } from "../support/time/eventually.ts";
-import { netplugOnKubernetes } from "./networks.ts";
-import { STATIC_PODS } from "./node-config.ts";
-import { onCluster } from "./on-cluster.ts";
-import { pingFrom, runPods } from "./pods.ts";
-import { createService, SERVE, shownKubeProxyConfig, untilAnswered } from "./services.ts";
+import { netplugOnKubernetes } from "./support/networks.ts";
+import { STATIC_PODS } from "./support/node-config.ts";
+import { onCluster } from "./support/on-cluster.ts";
+import { pingFrom, runPods } from "./support/pods.ts";
+import { createService, SERVE, shownKubeProxyConfig, untilAnswered } from "./support/services.ts";
 
 const POOLS = ["10.65.0.0/16", "fd65::/112"];
 

@@ -4,16 +4,16 @@
 
 import { describe, expect } from "bun:test";
 import { mustNetplugctl } from "../support/cli/netplugctl.ts";
-import { addressesOfPods } from "./addresses.ts";
-import { etcdAccess, kubernetesAccess } from "./datastores.ts";
+import { addressesOfPods } from "./support/addresses.ts";
+import { etcdAccess, kubernetesAccess } from "./support/datastores.ts";
 import { eventually } from "../support/time/eventually.ts";
-import { netplugInstalledOnEtcd, netplugOnKubernetes } from "./networks.ts";
-import { onCluster } from "./on-cluster.ts";
-import { addressesInUse } from "./pod-interfaces.ts";
-import { runPods } from "./pods.ts";
-import { untilCallsRun } from "./running-calls.ts";
-import { wakeKubelet } from "./turnover.ts";
-import { createReplicas } from "./workload.ts";
+import { netplugInstalledOnEtcd, netplugOnKubernetes } from "./support/networks.ts";
+import { onCluster } from "./support/on-cluster.ts";
+import { addressesInUse } from "./support/pod-interfaces.ts";
+import { runPods } from "./support/pods.ts";
+import { untilCallsRun } from "./support/running-calls.ts";
+import { wakeKubelet } from "./support/turnover.ts";
+import { createReplicas } from "./support/workload.ts";
 
 const REPLICAS = 5;
 const FIXED = { name: "fixed", annotations: { "cni.netplug.io/ipAddrs": '["10.65.7.7"]' } };

@@ -5,15 +5,23 @@
 
 import { describe, expect } from "bun:test";
 import { mustNetplugctl, setReady } from "../support/cli/netplugctl.ts";
-import { untilAddressesAgree } from "./addresses.ts";
-import { etcdAccess, kubernetesAccess } from "./datastores.ts";
+import { untilAddressesAgree } from "./support/addresses.ts";
+import { etcdAccess, kubernetesAccess } from "./support/datastores.ts";
 import { ShownDocument } from "../support/documents/document.ts";
 import { eventually } from "../support/time/eventually.ts";
-import { netplugOnEtcd, netplugOnKubernetes } from "./networks.ts";
-import { onCluster } from "./on-cluster.ts";
-import { listPods, pingFrom, pingScript, type RunningPod } from "./pods.ts";
-import { askersOf, askFrom, createServers, createService, KUBECTL_IN_POD, shownKubeProxyConfig, untilAnswered } from "./services.ts";
-import { createReplicas, createWorkload, podTemplate } from "./workload.ts";
+import { netplugOnEtcd, netplugOnKubernetes } from "./support/networks.ts";
+import { onCluster } from "./support/on-cluster.ts";
+import { listPods, pingFrom, pingScript, type RunningPod } from "./support/pods.ts";
+import {
+  askersOf,
+  askFrom,
+  createServers,
+  createService,
+  KUBECTL_IN_POD,
+  shownKubeProxyConfig,
+  untilAnswered,
+} from "./support/services.ts";
+import { createReplicas, createWorkload, podTemplate } from "./support/workload.ts";
 
 /** As docs/install.md shows it for dual stack, with what it says to write in an IPv6-only cluster. */
 function networkConfigForIPv6(): string {

@@ -3,8 +3,8 @@
 import { describe, expect } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startApiServer } from "../cluster/api-server.ts";
-import { writeKubeconfig } from "../cluster/kubeconfig.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
+import { writeKubeconfig } from "../support/servers/kubeconfig.ts";
 import { type CniReply, hostInterfaceName } from "../support/programs/cni.ts";
 import type { CniCall, Json } from "../support/programs/cni-call.ts";
 import { createNamespace, createPod, deletePod, grantReadOnly, podArgs, type TestPod } from "../support/servers/kubernetes.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cniPluginsFolder, distFolder } from "../support/programs/cni.ts";
 import type { Json } from "../support/programs/cni-call.ts";
-import { cgroupPlaces, removeCgroup } from "../cluster/cgroups.ts";
+import { cgroupPlaces, removeCgroup } from "../support/daemons/cgroups.ts";
 import { makeImage } from "../support/programs/image.ts";
 import { CriClient } from "./cri-client.ts";
 import { mustRunProgramSync } from "../support/programs/programs.ts";

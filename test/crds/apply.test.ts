@@ -4,7 +4,7 @@ import { describe, expect } from "bun:test";
 import { join } from "node:path";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
-import { startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { applyCrds, collection, CRDS, MANIFEST, untilServed } from "./definitions.ts";
 import { objectOf } from "./verdicts.ts";

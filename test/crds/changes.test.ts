@@ -5,7 +5,7 @@ import { decodeBlock, encodeBlock } from "../../src/api/ipam-block-codec.ts";
 import { KINDS } from "../../src/api/registry.ts";
 import type { Kind } from "../../src/api/resource.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
-import type { Answer } from "../cluster/admin-requests.ts";
+import type { Answer } from "../support/servers/admin-requests.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { collection, startWithCrds } from "./definitions.ts";
 import { askAbout, objectOf } from "./verdicts.ts";

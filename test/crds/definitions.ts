@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
-import { type ApiServer, type ApiServerOptions, startApiServer } from "../cluster/api-server.ts";
+import { type ApiServer, type ApiServerOptions, startApiServer } from "../support/servers/api-server.ts";
 
 /** What `npm run generate` wrote, as users apply it. */
 export const MANIFEST = readFileSync(join(repositoryRoot, "manifests/crds.yaml"), "utf8");

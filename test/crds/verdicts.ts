@@ -5,8 +5,8 @@ import type { Kind } from "../../src/api/resource.ts";
 import { ValidationError } from "../../src/api/schema/problem.ts";
 import { validateResource } from "../../src/api/validate.ts";
 import { checkSelector } from "../../src/policy/selector/check.ts";
-import type { Answer } from "../cluster/admin-requests.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
+import type { Answer } from "../support/servers/admin-requests.ts";
+import type { ApiServer } from "../support/servers/api-server.ts";
 import { collection } from "./definitions.ts";
 
 /** As much of an object as its place depends on. */

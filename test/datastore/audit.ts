@@ -3,7 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ApiServer } from "../cluster/api-server.ts";
+import type { ApiServer } from "../support/servers/api-server.ts";
 
 /** Every request with its address, without bodies. */
 const POLICY = { apiVersion: "audit.k8s.io/v1", kind: "Policy", omitStages: ["RequestReceived"], rules: [{ level: "Metadata" }] };

@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import { initialise } from "../../src/datastore/initialise.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
 import { applyCrds, CRDS, MANIFEST, untilServed } from "../crds/definitions.ts";
 import { add, del } from "./attachments.ts";
 import { deleteCrds } from "../support/servers/delete-crds.ts";

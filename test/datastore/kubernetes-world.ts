@@ -6,7 +6,7 @@ import type { KubernetesConfig } from "../../src/datastore/config/datastore-conf
 import { initialise } from "../../src/datastore/initialise.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import type { ApiServer, ApiServerOptions } from "../cluster/api-server.ts";
+import type { ApiServer, ApiServerOptions } from "../support/servers/api-server.ts";
 import { collection, startWithCrds } from "../crds/definitions.ts";
 import { type FaultProxy, startFaultProxy } from "../support/servers/fault-proxy.ts";
 import { openKubernetes, wipe } from "./open-kubernetes.ts";

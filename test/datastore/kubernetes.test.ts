@@ -1,7 +1,7 @@
 /** The conformance suite on the Kubernetes API. */
 
 import { test } from "bun:test";
-import { canStartApiServer } from "../cluster/api-server.ts";
+import { canStartApiServer } from "../support/servers/api-server.ts";
 import { startWithCrds } from "../crds/definitions.ts";
 import { describeDatastore } from "./conformance.ts";
 import { openKubernetes, wipe } from "./open-kubernetes.ts";

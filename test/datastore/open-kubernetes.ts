@@ -9,7 +9,7 @@ import { systemRandom } from "../../src/lib/random.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import { takeLock } from "../../src/linux/flock.ts";
 import { linuxProcesses } from "../../src/linux/processes.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
+import type { ApiServer } from "../support/servers/api-server.ts";
 
 const COLLECTIONS = [
   ...["ippools", "ipreservations", "ipamconfigurations", "clusterinformations", "profiles", "tiers", "ipamblocks"].map(

@@ -1,6 +1,6 @@
 /** For tests: pods that no kubelet knows, made and unmade without a program. */
 
-import type { ApiServer } from "../cluster/api-server.ts";
+import type { ApiServer } from "../support/servers/api-server.ts";
 import { createPod, deletePod } from "../support/servers/kubernetes.ts";
 import { annotationsOf } from "../support/servers/pod-records.ts";
 import type { Container } from "./attachments.ts";

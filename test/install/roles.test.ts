@@ -7,7 +7,7 @@ import { describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
-import { startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
 import type { Json } from "../support/programs/cni-call.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { createPod } from "../support/servers/kubernetes.ts";

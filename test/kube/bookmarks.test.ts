@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import { watchOnce } from "../../src/kube/watch/connection.ts";
 import type { KubeEvent } from "../../src/kube/watch/connection.ts";
-import { startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import type { ConfigMap } from "./support/real-api.ts";
 import { CONFIG_MAPS, openClient, realPorts } from "./support/real-api.ts";

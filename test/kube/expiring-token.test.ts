@@ -3,9 +3,9 @@
 import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startApiServer } from "../cluster/api-server.ts";
-import { writeKubeconfig } from "../cluster/kubeconfig.ts";
-import { issueShortToken, untilExpired } from "../cluster/short-token.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
+import { writeKubeconfig } from "../support/servers/kubeconfig.ts";
+import { issueShortToken, untilExpired } from "../support/servers/short-token.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { TcpProxy } from "../support/servers/tcp-proxy.ts";
 import { failureOf } from "../support/failure-of.ts";

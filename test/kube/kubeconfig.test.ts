@@ -12,7 +12,7 @@ import type { KubeObject } from "../../src/kube/kube-object.ts";
 import type { ResourceType } from "../../src/kube/resource-type.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
-import { startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { testSeed } from "../support/seed.ts";
 import { failureOf } from "../support/failure-of.ts";

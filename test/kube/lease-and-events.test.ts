@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import { EventRecorder } from "../../src/kube/events.ts";
 import { withLease } from "../../src/kube/lease.ts";
-import { startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { openClient, realPorts, until } from "./support/real-api.ts";
 

@@ -7,7 +7,7 @@ import { KubeError } from "../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../src/kube/kube-object.ts";
 import { toPointerStep } from "../../src/kube/patch.ts";
 import type { ResourceType } from "../../src/kube/resource-type.ts";
-import { startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { CONFIG_MAPS, makePod, normalise, openClient, readWithOther, until, WIDGET_CRD, WIDGETS } from "./support/real-api.ts";

@@ -3,7 +3,7 @@
 import { describe, expect } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { KubeError } from "../../src/kube/kube-error.ts";
-import { startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
 import { durationOf } from "../support/time/duration.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { failureOf } from "../support/failure-of.ts";

@@ -7,7 +7,7 @@ import { Watch } from "@kubernetes/client-node";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { KubeClient } from "../../src/kube/client.ts";
 import { watchOnce } from "../../src/kube/watch/connection.ts";
-import { startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
 import { runEtcdctl } from "../support/servers/etcd.ts";
 import { onApiServer } from "../support/servers/on-api-server.ts";
 import { failureOf } from "../support/failure-of.ts";

@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import { customResourceDefinitions, OLDEST_KUBERNETES } from "../../src/api/crd/mod.ts";
 import { KUBERNETES_MODULE, kubernetesVersion, OLDEST_KUBERNETES_MODULE } from "../../tools/prerequisites/cluster-programs.ts";
-import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { canStartApiServer, startApiServer } from "../support/servers/api-server.ts";
 import { CRDS, documentsOf, MANIFEST } from "../crds/definitions.ts";
 import { shareIf } from "../support/share.ts";
 

@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { cgroupPlaces, removeCgroup } from "../cluster/cgroups.ts";
+import { cgroupPlaces, removeCgroup } from "../support/daemons/cgroups.ts";
 import { cniPluginsFolder, distFolder } from "../support/programs/cni.ts";
 import type { Json } from "../support/programs/cni-call.ts";
 import { eventually } from "../support/time/eventually.ts";

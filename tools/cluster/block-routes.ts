@@ -1,6 +1,6 @@
 /** Routes between the nodes of `npm run cluster`, which netplug itself does not make yet. */
 
-import type { Cluster } from "../../test/cluster/cluster.ts";
+import type { Cluster } from "../../test/cluster/support/cluster.ts";
 import { mustNetplugctl } from "../../test/support/cli/netplugctl.ts";
 
 const POLL_INTERVAL_MS = 1_000;

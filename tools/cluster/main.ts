@@ -2,11 +2,11 @@
 
 import { dirname, join } from "node:path";
 import { HOST_PREFIX } from "../../src/api/endpoint-names.ts";
-import { startApiServer } from "../../test/cluster/api-server.ts";
-import { BUSYBOX_IMAGE, startCluster } from "../../test/cluster/cluster.ts";
-import type { Cluster, ClusterOptions } from "../../test/cluster/cluster.ts";
-import { etcdAccess, kubernetesAccess } from "../../test/cluster/datastores.ts";
-import { netplugInstalledOnEtcd, netplugOnKubernetes, ptpNetwork } from "../../test/cluster/networks.ts";
+import { startApiServer } from "../../test/support/servers/api-server.ts";
+import { BUSYBOX_IMAGE, startCluster } from "../../test/cluster/support/cluster.ts";
+import type { Cluster, ClusterOptions } from "../../test/cluster/support/cluster.ts";
+import { etcdAccess, kubernetesAccess } from "../../test/cluster/support/datastores.ts";
+import { netplugInstalledOnEtcd, netplugOnKubernetes, ptpNetwork } from "../../test/cluster/support/networks.ts";
 import { build } from "../build.ts";
 import {
   API_SERVER_PROGRAMS,

@@ -6,7 +6,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { cgroupPlaces, removeCgroup } from "../../test/cluster/cgroups.ts";
+import { cgroupPlaces, removeCgroup } from "../../test/support/daemons/cgroups.ts";
 import { RUN_MARK } from "../../test/support/run-mark.ts";
 import { allPids, commandOf, endProcess, isRunning, netnsIdOf, netnsIdOfProcess, startVariable } from "./processes.ts";
 
@@ -14,7 +14,7 @@ const NETNS_FOLDER = "/run/netns";
 /** Names of network namespaces that tests make, and of temp folders that runs make; the process that made it follows. */
 const OWNED = /^npgt-(\d+)-/;
 /** They clean up after a cluster, and know better than we how. */
-const CLUSTER_JANITOR = /\/test\/cluster\/janitor\.ts$/;
+const CLUSTER_JANITOR = /\/test\/support\/daemons\/janitor\.ts$/;
 
 const END_LIMIT_MS = 30_000;
 const MAX_PASSES = 4;

@@ -1,6 +1,6 @@
 /** What is really there, as others than us see it: `ip -j`, etcd's own answers, and the raw objects of the API server. */
 
-import type { ApiServer } from "../../cluster/api-server.ts";
+import type { ApiServer } from "../../support/servers/api-server.ts";
 import type { BlockRecord } from "../../support/servers/block-record.ts";
 import { readEtcd } from "../../support/servers/etcd-content.ts";
 import { snapshotNetwork } from "../../support/node/network-snapshot.ts";

@@ -2,7 +2,7 @@
 
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ApiServer } from "../../cluster/api-server.ts";
+import type { ApiServer } from "../../support/servers/api-server.ts";
 import { type CniReply, cniPluginsFolder, distFolder, pluginPath, spawnPlugin } from "../../support/programs/cni.ts";
 import type { CniVerb, Json } from "../../support/programs/cni-call.ts";
 import { createNode, createPod, deletePod, podsIn } from "../../support/servers/kubernetes.ts";

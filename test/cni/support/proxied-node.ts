@@ -1,6 +1,6 @@
 /** For tests: a node on the Kubernetes datastore, and a proxy before the API server that decides what becomes of each request. */
 
-import type { ApiServer } from "../../cluster/api-server.ts";
+import type { ApiServer } from "../../support/servers/api-server.ts";
 import { type FaultProxy, startFaultProxy } from "../../support/servers/fault-proxy.ts";
 import { startPodWorldOnKubernetes } from "../../support/node/pod-world.ts";
 import type { TestNode } from "../../support/node/test-node.ts";

@@ -10,7 +10,7 @@ import { systemClock } from "../../../src/lib/clock.ts";
 import { systemRandom } from "../../../src/lib/random.ts";
 import { linuxFiles } from "../../../src/linux/files.ts";
 import { linuxProcesses } from "../../../src/linux/processes.ts";
-import type { ApiServer } from "../../cluster/api-server.ts";
+import type { ApiServer } from "../../support/servers/api-server.ts";
 
 export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;

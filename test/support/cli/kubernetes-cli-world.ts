@@ -1,7 +1,7 @@
 /** For tests of netplugctl on a real API server. */
 
 import type { test as always } from "bun:test";
-import { type ApiServer, type ApiServerOptions, startApiServer } from "../../cluster/api-server.ts";
+import { type ApiServer, type ApiServerOptions, startApiServer } from "../servers/api-server.ts";
 import type { Datastore } from "../../../src/datastore/datastore.ts";
 import { openDatastore } from "../../../src/datastore/open.ts";
 import { systemClock } from "../../../src/lib/clock.ts";

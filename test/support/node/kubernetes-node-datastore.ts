@@ -1,7 +1,7 @@
 /** For tests: a real API server as the datastore of a test's node. Attachments get pods as they need them. */
 
 import { join } from "node:path";
-import { type ApiServer, type ApiServerOptions, startApiServer } from "../../cluster/api-server.ts";
+import { type ApiServer, type ApiServerOptions, startApiServer } from "../servers/api-server.ts";
 import type { CniCall, CniVerb, Json } from "../programs/cni-call.ts";
 import { createNode, podsIn } from "../servers/kubernetes.ts";
 import type { NodeDatastore } from "./node-datastore.ts";

@@ -1,6 +1,6 @@
 /** For tests of pods: a node beside a real API server, with etcd as its datastore or that very server. */
 
-import { type ApiServer, type ApiServerOptions, startApiServer } from "../../cluster/api-server.ts";
+import { type ApiServer, type ApiServerOptions, startApiServer } from "../servers/api-server.ts";
 import type { Json } from "../programs/cni-call.ts";
 import { grantReadOnly, type TestPod } from "../servers/kubernetes.ts";
 import { KubernetesNodeDatastore } from "./kubernetes-node-datastore.ts";

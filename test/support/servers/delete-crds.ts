@@ -1,6 +1,6 @@
 /** For tests: taking custom resource definitions away. */
 
-import type { ApiServer } from "../../cluster/api-server.ts";
+import type { ApiServer } from "./api-server.ts";
 import { eventually } from "../time/eventually.ts";
 
 /** How long a server may take before it is reminded. */

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { ApiServer } from "../../cluster/api-server.ts";
+import type { ApiServer } from "./api-server.ts";
 
 /** A request on its way: `update ipamblocks/…` without group and query. */
 export interface PassingRequest {

@@ -1,6 +1,6 @@
 /** For tests: pods, namespaces and nodes on a real API server, and the plugin's rights there. */
 
-import type { ApiServer } from "../../cluster/api-server.ts";
+import type { ApiServer } from "./api-server.ts";
 import { untilAllowed } from "./rights.ts";
 
 type Texts = Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 /** For tests that need the programs of an API server, and say so in their names: `… (needs cluster)`. */
 
 import type { test as always } from "bun:test";
-import { canStartApiServer } from "../../cluster/api-server.ts";
+import { canStartApiServer } from "./api-server.ts";
 import { type Ending, shareIf } from "../share.ts";
 
 /**

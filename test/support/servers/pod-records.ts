@@ -1,6 +1,6 @@
 /** For tests: what pods record of their attachments, by their annotations on a real API server. */
 
-import type { ApiServer } from "../../cluster/api-server.ts";
+import type { ApiServer } from "./api-server.ts";
 import { podsIn } from "./kubernetes.ts";
 
 /** Of one interface that has addresses. */

@@ -1,7 +1,7 @@
 /** For tests: who may do what. An API server takes a moment to hear of a role, and longer when it has much to do. */
 
 import { expect } from "bun:test";
-import type { ApiServer } from "../../cluster/api-server.ts";
+import type { ApiServer } from "./api-server.ts";
 import { eventually } from "../time/eventually.ts";
 
 /** @param resource as messages name it: "pods", "pods/status", "ippools.netplug.io" */

@@ -1,7 +1,7 @@
 /** Configuration of containerd, the kubelet and kube-proxy, for a node without a registry, systemd or much of a machine. */
 
-import { KUBERNETES_MODULE } from "../../tools/prerequisites/cluster-programs.ts";
-import type { Json } from "../support/programs/cni-call.ts";
+import { KUBERNETES_MODULE } from "../../../tools/prerequisites/cluster-programs.ts";
+import type { Json } from "../../support/programs/cni-call.ts";
 
 /** What containerd runs for a pod's namespaces. */
 export const PAUSE_IMAGE = "localhost/pause:1";

@@ -3,16 +3,16 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { API_SERVER_PROGRAMS, areClusterProgramsBuilt, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
-import { createCertificateFolder } from "../support/servers/certificates.ts";
-import type { Authority, KeyPair } from "../support/servers/certificates.ts";
-import { freePorts } from "../support/servers/etcd.ts";
+import { API_SERVER_PROGRAMS, areClusterProgramsBuilt, clusterProgram } from "../../../tools/prerequisites/cluster-programs.ts";
+import { createCertificateFolder } from "./certificates.ts";
+import type { Authority, KeyPair } from "./certificates.ts";
+import { freePorts } from "./etcd.ts";
 import { type AdminRequests, adminRequests } from "./admin-requests.ts";
-import { Cleaner } from "./cleaner.ts";
-import { Daemon } from "./daemon.ts";
+import { Cleaner } from "../daemons/cleaner.ts";
+import { Daemon } from "../daemons/daemon.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { runKubectl } from "./kubectl.ts";
-import { mustRunProgramSync } from "../support/programs/programs.ts";
+import { mustRunProgramSync } from "../programs/programs.ts";
 
 export interface ApiServerOptions {
   /** Users with a static token, besides the administrator; they may do what RBAC lets them, which is nothing at first. */

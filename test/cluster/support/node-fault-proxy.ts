@@ -2,9 +2,9 @@
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { createCertificateFolder } from "../support/servers/certificates.ts";
+import { createCertificateFolder } from "../../support/servers/certificates.ts";
 import type { ClusterFacts } from "./cluster.ts";
-import { Daemon } from "./daemon.ts";
+import { Daemon } from "../../support/daemons/daemon.ts";
 import type { FaultPlan, Met, ProxyArguments } from "./fault-plan.ts";
 import type { ClusterNode } from "./node.ts";
 

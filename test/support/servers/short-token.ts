@@ -3,7 +3,7 @@
 import { createPrivateKey, sign } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ApiServer } from "./api-server.ts";
-import { eventually } from "../support/time/eventually.ts";
+import { eventually } from "../time/eventually.ts";
 
 /** By how much an API server lets a token outlive its end, in seconds. @see go-jose jwt, DefaultLeeway */
 const LEEWAY_SECONDS = 60;

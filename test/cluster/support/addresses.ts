@@ -2,10 +2,10 @@
 
 import { expect } from "bun:test";
 import ipaddr from "ipaddr.js";
-import { mustNetplugctl } from "../support/cli/netplugctl.ts";
+import { mustNetplugctl } from "../../support/cli/netplugctl.ts";
 import type { Cluster } from "./cluster.ts";
 import { kubernetesAccess } from "./datastores.ts";
-import { eventually } from "../support/time/eventually.ts";
+import { eventually } from "../../support/time/eventually.ts";
 
 interface List<T> {
   readonly items: readonly T[];

@@ -1,8 +1,8 @@
 /** Networks for a cluster: what `startCluster()` takes as `network`. */
 
 import { join } from "node:path";
-import { distFolder } from "../support/programs/cni.ts";
-import type { Json } from "../support/programs/cni-call.ts";
+import { distFolder } from "../../support/programs/cni.ts";
+import type { Json } from "../../support/programs/cni-call.ts";
 import type { ClusterOptions } from "./cluster.ts";
 import { prepareEtcd, prepareEtcdAndRoles, prepareKubernetes } from "./datastores.ts";
 import type { ClusterNode } from "./node.ts";

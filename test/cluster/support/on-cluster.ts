@@ -1,7 +1,7 @@
 /** For tests on a whole cluster: how they are registered, and what they share. */
 
 import type { test as always } from "bun:test";
-import { shareIf } from "../support/share.ts";
+import { shareIf } from "../../support/share.ts";
 import { type Cluster, type ClusterOptions, canStartCluster, startCluster } from "./cluster.ts";
 
 /**

@@ -1,7 +1,7 @@
 /** What pods have in the kernel, by `ip` in their namespaces: nothing of it comes from the plugin's own words. */
 
 import ipaddr from "ipaddr.js";
-import type { LinkView } from "../support/node/netns.ts";
+import type { LinkView } from "../../support/node/netns.ts";
 import type { ClusterNode } from "./node.ts";
 
 /** An address on a pod's interface. */

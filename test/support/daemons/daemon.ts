@@ -1,7 +1,7 @@
 /** One long-running program of a cluster. */
 
 import { closeSync, openSync, readFileSync } from "node:fs";
-import { standStill } from "../support/programs/stand-still.ts";
+import { standStill } from "../programs/stand-still.ts";
 import type { Cleaner } from "./cleaner.ts";
 import { startTimeOf } from "./process-status.ts";
 

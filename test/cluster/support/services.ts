@@ -2,10 +2,10 @@
 
 import { expect } from "bun:test";
 import { dirname } from "node:path";
-import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
-import { ShownDocument } from "../support/documents/document.ts";
-import type { Json } from "../support/programs/cni-call.ts";
-import { eventually } from "../support/time/eventually.ts";
+import { clusterProgram } from "../../../tools/prerequisites/cluster-programs.ts";
+import { ShownDocument } from "../../support/documents/document.ts";
+import type { Json } from "../../support/programs/cni-call.ts";
+import { eventually } from "../../support/time/eventually.ts";
 import type { Cluster } from "./cluster.ts";
 import type { ClusterNode } from "./node.ts";
 import type { RunningPod } from "./pods.ts";

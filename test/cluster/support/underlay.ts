@@ -1,8 +1,8 @@
 /** The wires of a cluster: a network namespace with a bridge for its nodes and its control plane, and a link from there to the test. */
 
-import { NetworkPlace, nodePlace } from "../support/node/netns.ts";
-import { NETNS_PREFIX } from "../support/run-mark.ts";
-import type { Cleaner } from "./cleaner.ts";
+import { NetworkPlace, nodePlace } from "../../support/node/netns.ts";
+import { NETNS_PREFIX } from "../../support/run-mark.ts";
+import type { Cleaner } from "../../support/daemons/cleaner.ts";
 
 /** In the cluster's namespace, where no other cluster can be in the way. */
 const CONTROL_PLANE_ADDRESSES = { 4: "172.30.0.1", 6: "fd30::1" } as const;

@@ -1,8 +1,8 @@
 /** The installer that we ship, run on a node itself rather than in a pod. */
 
 import { join } from "node:path";
-import { distFolder } from "../support/programs/cni.ts";
-import type { ApiServer } from "./api-server.ts";
+import { distFolder } from "../../support/programs/cni.ts";
+import type { ApiServer } from "../../support/servers/api-server.ts";
 import type { ClusterFacts } from "./cluster.ts";
 import type { ClusterNode } from "./node.ts";
 

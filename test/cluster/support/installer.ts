@@ -2,8 +2,8 @@
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { distFolder } from "../support/programs/cni.ts";
-import { makeImage } from "../support/programs/image.ts";
+import { distFolder } from "../../support/programs/cni.ts";
+import { makeImage } from "../../support/programs/image.ts";
 import type { Cluster } from "./cluster.ts";
 import type { ClusterNode } from "./node.ts";
 

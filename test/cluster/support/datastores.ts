@@ -2,8 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { distFolder } from "../support/programs/cni.ts";
-import { initialise } from "../support/cli/netplugctl.ts";
+import { distFolder } from "../../support/programs/cni.ts";
+import { initialise } from "../../support/cli/netplugctl.ts";
 import type { ClusterFacts } from "./cluster.ts";
 
 /** Gives an etcd our pools. */

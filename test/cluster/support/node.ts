@@ -2,15 +2,15 @@
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { CNI_PLUGIN_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
-import type { Json } from "../support/programs/cni-call.ts";
-import { CriClient } from "../containerd/cri-client.ts";
-import { eventually } from "../support/time/eventually.ts";
-import { type CommandResult, expectSuccess, runProgramSync } from "../support/programs/programs.ts";
-import { makeCgroups, planCgroups, removeCgroup } from "./cgroups.ts";
-import type { NodeCgroups } from "./cgroups.ts";
-import type { Cleaner } from "./cleaner.ts";
-import { Daemon } from "./daemon.ts";
+import { CNI_PLUGIN_PROGRAMS, clusterProgram } from "../../../tools/prerequisites/cluster-programs.ts";
+import type { Json } from "../../support/programs/cni-call.ts";
+import { CriClient } from "../../containerd/cri-client.ts";
+import { eventually } from "../../support/time/eventually.ts";
+import { type CommandResult, expectSuccess, runProgramSync } from "../../support/programs/programs.ts";
+import { makeCgroups, planCgroups, removeCgroup } from "../../support/daemons/cgroups.ts";
+import type { NodeCgroups } from "../../support/daemons/cgroups.ts";
+import type { Cleaner } from "../../support/daemons/cleaner.ts";
+import { Daemon } from "../../support/daemons/daemon.ts";
 import { containerdConfig, KUBE_PROXY_HEALTH_PORT, kubeletConfig, kubeProxyConfig, SNAPSHOTTERS, STATIC_PODS } from "./node-config.ts";
 import type { NodeWire } from "./underlay.ts";
 

@@ -1,7 +1,7 @@
 /** The project's own client, of the same release as the server: what tests believe. */
 
-import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
-import { mustRunProgram } from "../support/programs/programs.ts";
+import { clusterProgram } from "../../../tools/prerequisites/cluster-programs.ts";
+import { mustRunProgram } from "../programs/programs.ts";
 
 /** Runs it with nothing but this kubeconfig; its cache lies in `folder`. @throws Error with what it said when it fails */
 export async function runKubectl(

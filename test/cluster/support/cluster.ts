@@ -2,13 +2,13 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { areClusterProgramsBuilt, CLUSTER_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
-import type { Json } from "../support/programs/cni-call.ts";
-import { makeImage } from "../support/programs/image.ts";
-import { inUrl, startApiServerAt } from "./api-server.ts";
-import type { ApiServer, ApiServerOptions, ApiServerPlace } from "./api-server.ts";
-import { Cleaner } from "./cleaner.ts";
-import { Daemon } from "./daemon.ts";
+import { areClusterProgramsBuilt, CLUSTER_PROGRAMS, clusterProgram } from "../../../tools/prerequisites/cluster-programs.ts";
+import type { Json } from "../../support/programs/cni-call.ts";
+import { makeImage } from "../../support/programs/image.ts";
+import { inUrl, startApiServerAt } from "../../support/servers/api-server.ts";
+import type { ApiServer, ApiServerOptions, ApiServerPlace } from "../../support/servers/api-server.ts";
+import { Cleaner } from "../../support/daemons/cleaner.ts";
+import { Daemon } from "../../support/daemons/daemon.ts";
 import { ClusterNode } from "./node.ts";
 import { BUSYBOX_IMAGE, PAUSE_IMAGE } from "./node-config.ts";
 import { Underlay } from "./underlay.ts";
