@@ -5,16 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newBlock, take } from "../../src/ipam/block.ts";
 import { toBlockObject } from "../../src/datastore/kubernetes/objects/block-object.ts";
-import { toPrefixText } from "../../src/lib/ip/prefix.ts";
-import { parsePrefix } from "../../src/lib/ip/prefix.ts";
+import { parsePrefix, toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { startApiServer } from "../support/servers/api-server.ts";
 import type { ApiServer } from "../support/servers/api-server.ts";
-import { cniPluginsFolder, distFolder, spawnPlugin } from "../support/programs/cni.ts";
+import { pluginPath, spawnPlugin } from "../support/programs/cni.ts";
 import type { Json } from "../support/programs/cni-call.ts";
 import { createNode, podArgs, podsIn } from "../support/servers/kubernetes.ts";
 import { initialise } from "../support/cli/netplugctl.ts";
 import { compileProgram } from "./compile.ts";
-import { requestOf } from "./ipam-cluster.ts";
+import { requestOf } from "./ipam-world.ts";
+import { environmentOf, ptpConfig, type Verb } from "./plugin-call.ts";
 import type { RequestsAlone } from "./requests-alone.ts";
 
 const NODE = "bench-node";
@@ -91,7 +91,7 @@ export class InstalledNode implements AsyncDisposable {
       LOG_FILE_PATH: this.logFile,
     };
     const command = ["install-cni", "--once", `--bin-dir=${bin}`, `--conf-dir=${conf}`];
-    const { status, stdout, stderr } = await spawnPlugin(join(distFolder, "netplug"), env, "", command);
+    const { status, stdout, stderr } = await spawnPlugin(pluginPath("netplug"), env, "", command);
     if (status !== 0) throw new Error(`netplug ${command.join(" ")}: status ${status}: ${stderr}${stdout}`);
     const { plugins, name } = JSON.parse(readFileSync(join(conf, "10-netplug.conflist"), "utf8")) as {
       name: string;
@@ -148,16 +148,14 @@ export class InstalledNode implements AsyncDisposable {
   }
 
   /** One call of netplug, as containerd makes it. */
-  call(verb: "ADD" | "DEL", attachment: Attachment): Promise<Reply> {
+  call(verb: Verb, attachment: Attachment): Promise<Reply> {
     const args = podArgs({ namespace: "default", name: attachment.pod });
-    return callPlugin(join(distFolder, "netplug"), this.#config, verb, attachment, args);
+    return callPlugin(pluginPath("netplug"), this.#config, verb, attachment, args);
   }
 
   /** The same of `ptp` with `host-local`. */
-  callPtp(verb: "ADD" | "DEL", attachment: Attachment): Promise<Reply> {
-    const ipam = { type: "host-local", dataDir: join(this.folder, "host-local"), ranges: [[{ subnet: "10.66.0.0/16" }]] };
-    const config = { cniVersion: "1.0.0", name: "bench-ptp", type: "ptp", ipMasq: false, ipam };
-    return callPlugin(join(cniPluginsFolder, "ptp"), config, verb, attachment, "");
+  callPtp(verb: Verb, attachment: Attachment): Promise<Reply> {
+    return callPlugin(pluginPath("ptp"), ptpConfig(this.folder), verb, attachment, "");
   }
 
   /** {@link RequestsAlone} in a process of its own, on the node's first block; what an administrator may, needs no look at roles. */
@@ -177,17 +175,9 @@ export class InstalledNode implements AsyncDisposable {
   }
 }
 
-async function callPlugin(path: string, config: Json, verb: string, attachment: Attachment, args: string): Promise<Reply> {
-  const env = {
-    PATH: process.env["PATH"] ?? "",
-    CNI_COMMAND: verb,
-    CNI_PATH: `${distFolder}:${cniPluginsFolder}`,
-    CNI_CONTAINERID: attachment.containerID,
-    CNI_NETNS: attachment.netns,
-    CNI_IFNAME: "eth0",
-    CNI_ARGS: args,
-  };
-  const { result } = attachment;
+async function callPlugin(path: string, config: Json, verb: Verb, attachment: Attachment, args: string): Promise<Reply> {
+  const { containerID, netns, result } = attachment;
+  const env = { ...environmentOf(verb, containerID, netns), CNI_ARGS: args };
   return await time(path, env, JSON.stringify(result === undefined ? config : { ...config, prevResult: result }));
 }
 

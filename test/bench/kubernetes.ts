@@ -1,13 +1,13 @@
 /** `netplug` on a real API server: one by one against `ptp` with `host-local`, many pods at once, and among 10 000 blocks. */
 
-import { existsSync, readFileSync, rmSync } from "node:fs";
-import { readLedger } from "../../src/lib/log/read-ledger.ts";
+import { existsSync, rmSync } from "node:fs";
 import type { LedgerEntry } from "../../src/lib/log/ledger-entry.ts";
 import type { Json } from "../support/programs/cni-call.ts";
 import { TestNetns } from "../support/node/netns.ts";
 import { benchAtOnce, benchBesideBusy } from "./at-once.ts";
 import { InstalledNode } from "./installed-node.ts";
 import type { Caller, Reply } from "./installed-node.ts";
+import { phasesOf, readLedgerFile, roundTripsOf } from "./ledger.ts";
 import type { BenchRow } from "./row.ts";
 import { interleave, round, summarize, toText } from "./summary.ts";
 
@@ -89,14 +89,14 @@ async function benchOneByOne(node: InstalledNode, rounds: number): Promise<reado
     },
     rounds,
   );
-  const entries = ledgerOf(node).filter(({ code }) => code === 0);
+  const entries = readLedgerFile(node.logFile);
   return [
     ratioRow(
       "ADD, netplug-ipam on the Kubernetes API, against ptp + host-local",
       times.netplug.add,
       times.ptp.add,
       2.5,
-      phases(entries, "ADD"),
+      phasesOf(entries, "ADD"),
     ),
     ratioRow("only the requests of such an ADD, from a program that does nothing else", times.requests.add, times.ptp.add, undefined, {}),
     ratioRow(
@@ -104,14 +104,10 @@ async function benchOneByOne(node: InstalledNode, rounds: number): Promise<reado
       times.netplug.del,
       times.ptp.del,
       undefined,
-      phases(entries, "DEL"),
+      phasesOf(entries, "DEL"),
     ),
-    roundsRow(entries, "ADD", rounds),
+    roundTripRow(entries, rounds),
   ];
-}
-
-function ledgerOf({ logFile }: InstalledNode): readonly LedgerEntry[] {
-  return readLedger(readFileSync(logFile, "utf8").split("\n"));
 }
 
 function ratioRow(
@@ -132,23 +128,8 @@ function ratioRow(
   };
 }
 
-/** Median milliseconds of each phase, from the ledger. */
-function phases(entries: readonly LedgerEntry[], verb: string): Readonly<Record<string, number>> {
-  const values = new Map<string, number[]>();
-  for (const entry of entries.filter((one) => one.verb === verb)) {
-    for (const { name, ms } of [...entry.phases, { name: "total", ms: entry.totalMs }]) values.set(name, [...(values.get(name) ?? []), ms]);
-  }
-  return Object.fromEntries([...values].map(([name, all]) => [`phase ${name} p50 ms`, summarize(all).p50]));
-}
-
-function roundsRow(entries: readonly LedgerEntry[], verb: string, rounds: number): BenchRow {
-  // those with a claimed block: the first ADD of a node claims one
-  const trips = summarize(
-    entries
-      .filter((entry) => entry.verb === verb)
-      .slice(-rounds)
-      .map(({ roundTrips }) => roundTrips),
-  );
+function roundTripRow(entries: readonly LedgerEntry[], rounds: number): BenchRow {
+  const trips = roundTripsOf(entries, rounds);
   return {
     what: "rounds of requests of an ADD on a node that owns a block with space",
     target: "≤ 3 sequential: reads, block, pod status",

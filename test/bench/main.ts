@@ -7,10 +7,13 @@ import { canStartApiServer } from "../support/servers/api-server.ts";
 import { canStartCluster } from "../cluster/support/cluster.ts";
 import { startEtcd } from "../support/servers/etcd.ts";
 import { TestNode } from "../support/node/test-node.ts";
-import { benchBurst, benchOneByOne } from "./attachments.ts";
+import { benchBurst, benchOneByOne } from "./etcd.ts";
+import { benchBlockRecord } from "./ipam-block-record.ts";
+import { benchManyNodes } from "./ipam-many-nodes.ts";
+import { benchSecondPool } from "./ipam-second-pool.ts";
 import { benchKubernetes } from "./kubernetes.ts";
 import { benchDeployment } from "./kubernetes-deployment.ts";
-import type { BenchRow, IpamBench } from "./row.ts";
+import type { BenchRow } from "./row.ts";
 import { benchStart } from "./start.ts";
 
 const rounds = Number(process.argv[2] ?? "100");
@@ -37,15 +40,18 @@ async function runAll(): Promise<readonly BenchRow[]> {
     else console.error("  on the Kubernetes API: left out; `npm run cluster -- build` builds the API server (with Go)");
     if (canStartCluster()) await section("a Deployment on one kubelet", async () => [await benchDeployment()]);
     else console.error("  a Deployment on one kubelet: left out; `npm run cluster -- build` builds the cluster (with Go)");
-    for (const file of [...new Bun.Glob("ipam-*.ts").scanSync(import.meta.dir)].filter((name) => !name.endsWith(".test.ts")).toSorted()) {
-      const { bench } = (await import(`./${file}`)) as { readonly bench: IpamBench };
-      await using etcd = await startEtcd();
-      await section(file.replace(/\.ts$/, ""), async () => await bench({ etcdEndpoint: etcd.endpoint }));
-    }
+    await section("the record of a block", async () => [benchBlockRecord()]);
+    await section("many nodes", async () => [await onEmptyEtcd(benchManyNodes)]);
+    await section("the second pool", async () => [await onEmptyEtcd(benchSecondPool)]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
   return rows;
+}
+
+async function onEmptyEtcd(bench: (endpoint: string) => Promise<BenchRow>): Promise<BenchRow> {
+  await using etcd = await startEtcd();
+  return await bench(etcd.endpoint);
 }
 
 console.log(JSON.stringify(await runAll()));

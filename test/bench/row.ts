@@ -13,11 +13,3 @@ export interface BenchRow {
   /** The figures behind it, for the JSON file. */
   readonly figures: Readonly<Record<string, Summary | number | string>>;
 }
-
-/** What a file `test/bench/ipam-*.ts` exports as `bench`: it measures `ipam/` on the etcd given. */
-export type IpamBench = (context: IpamBenchContext) => Promise<readonly BenchRow[]>;
-
-export interface IpamBenchContext {
-  /** `http://127.0.0.1:port` of an empty etcd that is this benchmark's alone. */
-  readonly etcdEndpoint: string;
-}

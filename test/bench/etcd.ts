@@ -1,20 +1,18 @@
 /** One attachment after the other, and a hundred at once, by `netplug` on etcd and by `ptp` with `host-local`. */
 
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { readLedger } from "../../src/lib/log/read-ledger.ts";
 import type { LedgerEntry } from "../../src/lib/log/ledger-entry.ts";
-import { cniPluginsFolder, distFolder, pluginPath } from "../support/programs/cni.ts";
+import { pluginPath } from "../support/programs/cni.ts";
 import type { Json } from "../support/programs/cni-call.ts";
 import { TestNetns } from "../support/node/netns.ts";
 import type { TestNode } from "../support/node/test-node.ts";
+import { phasesOf, readLedgerFile, roundTripsOf } from "./ledger.ts";
+import { environmentOf, ptpConfig, type Verb } from "./plugin-call.ts";
 import type { BenchRow } from "./row.ts";
 import { interleave, round, summarize, toText } from "./summary.ts";
 import { mustRunProgram } from "../support/programs/programs.ts";
 
 const PLUGINS = ["netplug", "ptp"] as const;
 type Plugin = (typeof PLUGINS)[number];
-type Verb = "ADD" | "DEL";
 
 const BURST = 100;
 const IN_FLIGHT = 16;
@@ -28,26 +26,13 @@ interface Call {
 
 /** Config of each plugin, as an installation has it: `netplug` writes its log file. */
 function configOf(plugin: Plugin, node: TestNode): Json {
-  if (plugin === "netplug") return node.config({ log_level: "INFO" });
-  const ipam = { type: "host-local", dataDir: join(node.folder, "host-local"), ranges: [[{ subnet: "10.66.0.0/16" }]] };
-  return { cniVersion: "1.0.0", name: "bench-ptp", type: "ptp", ipMasq: false, ipam };
-}
-
-function environment(verb: Verb, containerID: string, netns: string): Record<string, string> {
-  return {
-    PATH: process.env["PATH"] ?? "",
-    CNI_COMMAND: verb,
-    CNI_PATH: `${distFolder}:${cniPluginsFolder}`,
-    CNI_CONTAINERID: containerID,
-    CNI_NETNS: netns,
-    CNI_IFNAME: "eth0",
-  };
+  return plugin === "netplug" ? node.config({ log_level: "INFO" }) : ptpConfig(node.folder);
 }
 
 /** @throws Error when the plugin refuses: a benchmark of failures says nothing */
 function call(plugin: Plugin, verb: Verb, containerID: string, netns: string, config: string): Call {
   const started = performance.now();
-  const child = Bun.spawnSync([pluginPath(plugin)], { env: environment(verb, containerID, netns), stdin: Buffer.from(config) });
+  const child = Bun.spawnSync([pluginPath(plugin)], { env: environmentOf(verb, containerID, netns), stdin: Buffer.from(config) });
   const ms = performance.now() - started;
   if (!child.success) throw new Error(`${plugin} ${verb}: ${child.stdout.toString()}${child.stderr.toString()}`);
   return { ms, stdout: child.stdout.toString(), peakBytes: child.resourceUsage.maxRSS };
@@ -77,7 +62,7 @@ export async function benchOneByOne(node: TestNode, rounds: number): Promise<rea
     rounds,
     warmUps,
   );
-  const entries = readLedger(readFileSync(node.logFile, "utf8").split("\n"));
+  const entries = readLedgerFile(node.logFile);
   return [
     ratioRow("ADD, netplug-ipam on etcd, against ptp + host-local", additions, 1.3, phasesOf(entries, "ADD")),
     ratioRow("DEL, netplug-ipam on etcd, against ptp + host-local", deletions, 1.0, phasesOf(entries, "DEL")),
@@ -103,22 +88,8 @@ function ratioRow(
   };
 }
 
-/** Median milliseconds of each phase, from the ledger. */
-function phasesOf(entries: readonly LedgerEntry[], verb: Verb): Readonly<Record<string, number>> {
-  const byName = new Map<string, number[]>();
-  for (const entry of entries.filter((one) => one.verb === verb && one.code === 0)) {
-    for (const { name, ms } of [...entry.phases, { name: "total", ms: entry.totalMs }]) byName.set(name, [...(byName.get(name) ?? []), ms]);
-  }
-  return Object.fromEntries([...byName].map(([name, values]) => [`phase ${name} p50 ms`, summarize(values).p50]));
-}
-
 function roundTripRow(entries: readonly LedgerEntry[], rounds: number): BenchRow {
-  // those with a claimed block: the first ADD of a node claims one
-  const trips = entries
-    .filter(({ verb, code }) => verb === "ADD" && code === 0)
-    .slice(-rounds)
-    .map(({ roundTrips }) => roundTrips);
-  const summary = summarize(trips);
+  const summary = roundTripsOf(entries, rounds);
   return {
     what: "datastore round trips of an ADD on a node that owns a block with space",
     target: "≤ 2 sequential",
@@ -185,7 +156,7 @@ async function burst(plugin: Plugin, node: TestNode, turn: number, duplicates: s
 }
 
 async function callAsync(plugin: Plugin, verb: Verb, containerID: string, netns: string, config: string): Promise<string> {
-  return await mustRunProgram([pluginPath(plugin)], { env: environment(verb, containerID, netns), stdin: config });
+  return await mustRunProgram([pluginPath(plugin)], { env: environmentOf(verb, containerID, netns), stdin: config });
 }
 
 async function inFlight<T, R>(items: readonly T[], work: (item: T, index: number) => Promise<R>): Promise<readonly R[]> {
