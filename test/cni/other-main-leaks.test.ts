@@ -50,7 +50,7 @@ async function addWithoutMain(containerID: string, pod: TestNetns): Promise<void
   };
   const stdin = Buffer.from(JSON.stringify(config));
   const main = Bun.spawn([join(cniPluginsFolder, "ptp")], { env, stdin, stdout: "ignore", stderr: "ignore" });
-  await proxy.dropped;
+  await proxy.firstFault;
   main.kill("SIGKILL");
   await main.exited;
 }

@@ -244,7 +244,7 @@ describe.concurrent.each(WAYS)("a reply of the %s that is lost", (way, ports) =>
     const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, ports);
     proxy.mode = "drop";
     const names = namesIn(datastore);
-    await proxy.dropped;
+    await proxy.firstFault;
     proxy.mode = "pass";
     expect(await names).toEqual([]);
     expect(datastore.requests.retries).toBeGreaterThan(0);

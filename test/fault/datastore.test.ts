@@ -50,7 +50,7 @@ describe.each(FLOWS)("$name", (flow) => {
     const { node, proxy, byProxy } = world;
     const loseReply = beforeStep(isCommit, () => {
       proxy.mode = "drop";
-      void proxy.dropped.then(() => (proxy.mode = "pass"));
+      void proxy.firstFault.then(() => (proxy.mode = "pass"));
     });
     const added = await node.call("ADD", { config: byProxy, host: loseReply });
     expect(findIncompleteness(flow, added, await node.changes())).toEqual([]);
@@ -64,7 +64,7 @@ describe.each(FLOWS)("$name", (flow) => {
     expect((await node.call("ADD")).status).toBe(0);
     const loseReply = beforeStep(isCommit, () => {
       proxy.mode = "drop";
-      void proxy.dropped.then(() => (proxy.mode = "pass"));
+      void proxy.firstFault.then(() => (proxy.mode = "pass"));
     });
     expect((await node.call("DEL", { config: byProxy, host: loseReply })).stdout).toBe("");
     expect(await node.changes()).toEqual([]);

@@ -1,5 +1,7 @@
 /** What a test and its fault proxy tell each other. */
 
+import type { Refusal } from "../../support/servers/refusal.ts";
+
 /** What happens to one request. */
 export type Fault =
   /** It is not carried out: the connection breaks, with all other requests on it. */
@@ -9,7 +11,7 @@ export type Fault =
   /** It comes so much later. */
   | { readonly delayMs: number }
   /** This is the answer, and nothing was done; or, with `isDone`, all was done. */
-  | { readonly status: number; readonly reason: string; readonly retryAfter?: string; readonly isDone?: true };
+  | (Refusal & { readonly isDone?: true });
 
 export interface FaultPlan {
   /** Met in turn, by reads and by writes apart. */

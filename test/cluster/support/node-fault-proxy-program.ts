@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createSecureServer } from "node:http2";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import { refuse } from "../../support/servers/refusal.ts";
 import type { Fault, FaultPlan, Met, ProxyArguments } from "./fault-plan.ts";
 
 type Direction = "reads" | "writes";
@@ -43,13 +44,14 @@ function main(settings: ProxyArguments): void {
     const chunks = await Array.fromAsync(request as AsyncIterable<Uint8Array>);
     // an installer's request is no business of the plan
     const fault = request.url.includes("/serviceaccounts/") ? undefined : dealer.next(request.method);
+    const refusal = typeof fault === "object" && "status" in fault ? fault : undefined;
     if (fault === "lose-request") return drop(request);
-    if (typeof fault === "object" && "status" in fault && fault.isDone !== true) return refuse(response, fault);
+    if (refusal !== undefined && refusal.isDone !== true) return refuse(response, refusal);
     if (typeof fault === "object" && "delayMs" in fault) await Bun.sleep(fault.delayMs);
     const answer = await forward(request, Buffer.concat(chunks));
     const body = await answer.text();
     if (fault === "lose-reply") return drop(request);
-    if (typeof fault === "object" && "status" in fault) return refuse(response, fault);
+    if (refusal !== undefined) return refuse(response, refusal);
     response.writeHead(answer.status, Object.fromEntries([...answer.headers].filter(([name]) => !OF_THE_CONNECTION.test(name))));
     response.end(body);
   }
@@ -91,12 +93,6 @@ function main(settings: ProxyArguments): void {
 function drop(request: Http2ServerRequest): void {
   if (request.httpVersion.startsWith("2")) request.stream.session?.destroy();
   else request.socket.destroy();
-}
-
-function refuse(response: Http2ServerResponse, { status, reason, retryAfter }: Extract<Fault, { readonly status: number }>): void {
-  const message = "as the test wants it";
-  response.writeHead(status, { "content-type": "application/json", ...(retryAfter !== undefined && { "retry-after": retryAfter }) });
-  response.end(JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", reason, message, code: status }));
 }
 
 main(JSON.parse(process.argv[2] ?? "") as ProxyArguments);

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ApiServer } from "./api-server.ts";
+import { type Refusal, refuse } from "./refusal.ts";
 
 /** A request on its way: `update ipamblocks/…` without group and query. */
 export interface PassingRequest {
@@ -24,7 +25,7 @@ export type Fate =
   /** It is carried out; the answer ends after its head, as if that were all. */
   | "cut-body"
   /** It is not carried out: this is the answer. */
-  | { readonly status: number; readonly reason?: string; readonly message?: string; readonly retryAfter?: string };
+  | Refusal;
 
 export interface FaultProxy extends AsyncDisposable {
   readonly url: string;
@@ -95,12 +96,4 @@ function toHeaders({ headers }: IncomingMessage): Record<string, string> {
   // The audit log tells by the agent who asked.
   const { accept = "*/*", "content-type": type, "user-agent": agent = "" } = headers;
   return { accept, "user-agent": agent, ...(type !== undefined && { "content-type": type }) };
-}
-
-function refuse(
-  response: ServerResponse,
-  { status, reason = "", message = "as the test wants it", retryAfter }: Exclude<Fate, string>,
-): void {
-  response.writeHead(status, { "content-type": "application/json", ...(retryAfter !== undefined && { "retry-after": retryAfter }) });
-  response.end(JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", reason, message, code: status }));
 }

@@ -5,15 +5,15 @@ import type { Socket, TCPSocketListener } from "bun";
 /** What happens to the replies of the server. */
 export type ReplyMode =
   | "pass"
-  /** The request reaches the server; its reply is thrown away and the client's connection closed. */
+  /** The request reaches the server; its reply is thrown away, and the client's connection closed. */
   | "drop"
-  /** So it goes with one reply; whoever asks again gets through. */
+  /** One reply is dropped; whoever asks again gets through. */
   | "drop-next"
   /** The reply is thrown away, and the client goes on waiting for it. */
   | "swallow"
-  /** So it goes with one reply: something else comes in its place. */
+  /** Something else comes in the place of one reply. */
   | "disturb-next"
-  /** The client gets the reply when the proxy is told to let go. */
+  /** The client gets the reply at {@link TcpProxy.letGo}. */
   | "hold";
 
 interface Link {
@@ -32,22 +32,22 @@ export class TcpProxy implements Disposable {
   mode: ReplyMode = "pass";
   /** By how many milliseconds replies come late. */
   delayMs = 0;
-  /** Resolves when a reply was lost, disturbed or held for the first time. */
-  readonly dropped: Promise<void>;
-  readonly #onDropped: () => void;
+  /** Resolves when a reply was dropped, disturbed or held for the first time. */
+  readonly firstFault: Promise<void>;
+  readonly #onFault: () => void;
   readonly #open = new Set<Socket<Link>>();
   readonly #held: (() => void)[] = [];
   readonly #server: TCPSocketListener<Link>;
 
   constructor(target: number) {
     this.target = target;
-    ({ promise: this.dropped, resolve: this.#onDropped } = Promise.withResolvers<void>());
+    ({ promise: this.firstFault, resolve: this.#onFault } = Promise.withResolvers<void>());
     this.#server = Bun.listen<Link>({
       hostname: "127.0.0.1",
       port: 0,
       socket: {
         open: (client) => {
-          client.data = { peer: undefined, waiting: [], isLost: false, sent: "" };
+          client.data = newLink();
           this.#open.add(client);
           this.#connect(client).catch(() => client.terminate());
         },
@@ -102,7 +102,7 @@ export class TcpProxy implements Disposable {
     await Bun.connect<Link>({
       hostname: "127.0.0.1",
       port: this.target,
-      data: { peer: client, waiting: [], isLost: false, sent: "" },
+      data: newLink(client),
       socket: {
         open: (upstream) => {
           this.#open.add(upstream);
@@ -120,26 +120,41 @@ export class TcpProxy implements Disposable {
 
   /** @param chunk its memory may be used again once this returns */
   #reply(client: Socket<Link>, chunk: Buffer): void {
-    if (this.mode === "pass") {
-      if (this.delayMs === 0) client.write(chunk);
-      else setTimeout((copy: Uint8Array) => client.write(copy), this.delayMs, Buffer.from(chunk));
-    } else if (this.mode === "hold") {
-      const copy = Buffer.from(chunk);
-      this.#held.push(() => client.write(copy));
-      this.#onDropped();
-    } else if (this.mode === "disturb-next") {
-      this.mode = "pass";
-      client.write("disturbed");
-      this.#onDropped();
-    } else if (this.mode !== "swallow") {
-      if (this.mode === "drop-next") this.mode = "pass";
-      client.end();
-      this.#onDropped();
+    switch (this.mode) {
+      case "pass":
+        return this.#pass(client, chunk);
+      case "swallow":
+        return;
+      case "hold": {
+        const copy = Buffer.from(chunk);
+        this.#held.push(() => client.write(copy));
+        break;
+      }
+      case "disturb-next":
+        this.mode = "pass";
+        client.write("disturbed");
+        break;
+      case "drop-next":
+        this.mode = "pass";
+        client.end();
+        break;
+      case "drop":
+        client.end();
     }
+    this.#onFault();
+  }
+
+  #pass(client: Socket<Link>, chunk: Buffer): void {
+    if (this.delayMs === 0) client.write(chunk);
+    else setTimeout((copy: Uint8Array) => client.write(copy), this.delayMs, Buffer.from(chunk));
   }
 
   readonly #forget = (socket: Socket<Link>): void => {
     this.#open.delete(socket);
     socket.data?.peer?.end();
   };
+}
+
+function newLink(peer?: Socket<Link>): Link {
+  return { peer, waiting: [], isLost: false, sent: "" };
 }
