@@ -14,8 +14,18 @@ export function familyOf(text: string): Family {
   return text.includes(":") ? 6 : 4;
 }
 
+/** The canonical text of the address of `10.65.0.1/32`, or of that without a length. */
+export function withoutLength(text: string): string {
+  return canonical(baseOf(text));
+}
+
+/** `10.65.0.1` as `10.65.0.1/32`; what has a length already stays as it is. */
+export function withLength(text: string): string {
+  return text.includes("/") ? text : `${text}/${widthOf(text)}`;
+}
+
 /** How many bits addresses of the family have. */
-export function widthOf(text: string): number {
+function widthOf(text: string): number {
   return familyOf(text) === 4 ? 32 : 128;
 }
 

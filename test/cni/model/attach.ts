@@ -2,11 +2,11 @@
 
 import { expect } from "bun:test";
 import type { CniReply } from "../../support/programs/cni.ts";
-import { canonical } from "./arithmetic.ts";
-import { type Forecast, forecast } from "./forecast.ts";
+import { withoutLength } from "./arithmetic.ts";
+import { type Forecast, forecast, type Refusal } from "./forecast.ts";
 import { hostSideOf, nameOf } from "./invariants.ts";
 import type { BlockView } from "./oracle.ts";
-import { type Asked, type Attachment, type NodeName, type Sandbox, State } from "./state.ts";
+import type { Asked, Sandbox, State } from "./state.ts";
 import type { Explained, World } from "./world.ts";
 
 /** Of so many steps, before one: it is a process more. */
@@ -39,9 +39,7 @@ function expectExplained(asked: Asked, { addresses, refusals }: Explained, { sta
 }
 
 function settleAdd(state: State, asked: Asked, reply: CniReply, expected: Forecast, blocks: readonly BlockView[]): void {
-  const what = `ADD ${nameOf(asked)} ${JSON.stringify(asked.sandbox.pod?.annotations ?? {})} ${JSON.stringify(asked.demand)}`;
-  const given = (reply.json?.ips ?? []).map(({ address }) => canonical(address.split("/")[0] ?? ""));
-  state.log.push(`${what}: ${reply.status === 0 ? given.join(", ") : reply.stdout.trim()}`);
+  const { what, given } = noteAdd(state, asked, reply);
   if ("code" in expected) {
     expectRefusal(what, reply, expected);
     return;
@@ -49,42 +47,24 @@ function settleAdd(state: State, asked: Asked, reply: CniReply, expected: Foreca
   if (reply.status !== 0) throw new Error(`${what}: want a result, got ${reply.stdout}${reply.stderr}; blocks: ${describe(blocks)}`);
   const fault = expected.judge(given);
   if (fault !== undefined) throw new Error(`${what}: ${fault}; blocks: ${describe(blocks)}`);
-  adopt(state, asked, reply, given);
+  state.give(asked, given, reply.json);
 }
 
-/** The model learns of an ADD that succeeded. */
-export function adopt(state: State, asked: Asked, reply: CniReply, given: readonly string[]): void {
-  supersede(state, asked, (other) => {
-    other.isSuperseded = true;
-    other.takenBy.add(asked.sandbox.node);
-  });
-  const isWithoutIpam = asked.sandbox.pod?.annotations.ipAddrsNoIpam !== undefined;
-  const attachment = {
-    ...asked,
-    addresses: given,
-    isWithoutIpam,
-    result: reply.json,
-    isUncertain: false,
-    isSuperseded: false,
-    takenBy: new Set<NodeName>(),
-  };
-  state.attachments.set(State.key(asked.sandbox, asked.ifName), attachment);
-}
-
-/** Attachments of older containers whose names a newer one of the same pod takes. */
-function supersede(state: State, { sandbox, ifName }: Asked, tell: (other: Attachment) => void): void {
-  if (sandbox.plugin !== "netplug" || sandbox.pod === undefined) return;
-  for (const other of state.attachments.values()) {
-    if (other.sandbox !== sandbox && other.sandbox.pod?.name === sandbox.pod.name && other.ifName === ifName) tell(other);
-  }
+/** Writes an ADD into the log. @returns what to call it in messages, and the addresses that it gave */
+export function noteAdd(
+  { log }: State,
+  { sandbox, ifName, demand }: Asked,
+  { status, stdout, json }: CniReply,
+  when = "",
+): { readonly what: string; readonly given: readonly string[] } {
+  const what = `ADD ${nameOf({ sandbox, ifName })} ${JSON.stringify(sandbox.pod?.annotations ?? {})} ${JSON.stringify(demand)}${when}`;
+  const given = (json?.ips ?? []).map(({ address }) => withoutLength(address));
+  log.push(`${what}: ${status === 0 ? given.join(", ") : stdout.trim()}`);
+  return { what, given };
 }
 
 /** Code and message are those of the contract: what, where, and what to do. */
-export function expectRefusal(
-  what: string,
-  { status, json, stdout, stderr }: CniReply,
-  { code, names }: Extract<Forecast, { readonly code: number }>,
-): void {
+export function expectRefusal(what: string, { status, json, stdout, stderr }: CniReply, { code, names }: Refusal): void {
   const { msg = "" } = json ?? {};
   const missing = names.filter((name) => !msg.includes(name));
   if (status !== 1 || json?.code !== code) throw new Error(`${what}: want code ${code} with ${names.join(", ")}, got ${stdout}${stderr}`);
@@ -114,35 +94,15 @@ export async function del(state: State, world: World, asked: Asked, { hasPrevRes
   state.log.push(`DEL ${nameOf(asked)}${attachment === undefined ? ", which is not there" : ""}: ${reply?.stdout}`);
   if (reply?.status !== 0 || reply.stdout !== "")
     throw new Error(`DEL ${nameOf(asked)}: want success, got ${reply?.stdout}${reply?.stderr}`);
-  state.attachments.delete(State.key(asked.sandbox, asked.ifName));
+  state.forget(asked);
 }
 
-/** An ADD or DEL whose process is killed at some moment. What it may have left is not known. */
+/** An ADD or DEL whose process is killed at some moment. */
 export async function killed(state: State, world: World, verb: "ADD" | "DEL", asked: Asked, killAfterMs: number): Promise<void> {
   await world.call(verb, asked, { killAfterMs });
   await world.settle();
   state.log.push(`${verb} ${nameOf(asked)}, killed after ${killAfterMs} ms`);
-  doubt(state, verb, asked);
-}
-
-/** After a call that was killed. An ADD of what is complete changes nothing. */
-export function doubt(state: State, verb: "ADD" | "DEL", asked: Asked): void {
-  const before = state.attachment(asked.sandbox, asked.ifName);
-  if (verb === "ADD" && before !== undefined && !before.isUncertain && !before.isSuperseded) return;
-  if (verb === "DEL" && before === undefined) return;
-  if (verb === "ADD") supersede(state, asked, (other) => (other.isUncertain = true));
-  const isWithoutIpam = asked.sandbox.pod?.annotations.ipAddrsNoIpam !== undefined;
-  const attachment = before ?? {
-    ...asked,
-    addresses: [],
-    isWithoutIpam,
-    result: undefined,
-    isUncertain: true,
-    isSuperseded: false,
-    takenBy: new Set<NodeName>(),
-  };
-  attachment.isUncertain = true;
-  state.attachments.set(State.key(asked.sandbox, asked.ifName), attachment);
+  state.doubt(verb, asked);
 }
 
 /** The namespace goes, as with a sandbox that was lost. */

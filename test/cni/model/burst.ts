@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import type { CniReply } from "../../support/programs/cni.ts";
-import { adopt, check, doubt, expectRefusal } from "./attach.ts";
+import { check, expectRefusal, noteAdd } from "./attach.ts";
 import { canonical, type Family, familyOf, isWithin } from "./arithmetic.ts";
 import { setReady } from "./cluster-commands.ts";
 import { type Command, command } from "./command.ts";
@@ -11,7 +11,8 @@ import { nameOf } from "./invariants.ts";
 import type { BlockView } from "./oracle.ts";
 import { deletePool } from "./pool-commands.ts";
 import { ask, canAdd, type Order, order } from "./orders.ts";
-import { type Asked, State, supplyOf } from "./state.ts";
+import { type Asked, State } from "./state.ts";
+import { supplyOf } from "./supply.ts";
 import type { World } from "./world.ts";
 
 /** How one of several calls is made. */
@@ -56,7 +57,7 @@ async function playBurst(state: State, world: World, items: readonly Item[], mea
   for (const [i, { one, replies }] of added.entries()) {
     const forecasted = expected[i];
     if (forecasted === undefined) continue;
-    if (replies.includes(undefined)) doubt(state, "ADD", one);
+    if (replies.includes(undefined)) state.doubt("ADD", one);
     for (const reply of replies) if (reply !== undefined) settle(scene, one, reply, forecasted);
   }
   for (const { one } of begins) if (state.attachment(one.sandbox, one.ifName)?.isUncertain === false) await check(state, world, one);
@@ -79,10 +80,10 @@ async function administer(state: State, world: World, what: Meanwhile): Promise<
 function settleDel(state: State, { one, replies }: Call): void {
   for (const reply of replies) {
     state.log.push(`at once: DEL ${nameOf(one)}: ${reply === undefined ? "killed" : reply.stdout}`);
-    if (reply === undefined) return doubt(state, "DEL", one);
+    if (reply === undefined) return state.doubt("DEL", one);
     if (reply.status !== 0) throw new Error(`DEL ${nameOf(one)} at once: ${reply.stdout}${reply.stderr}`);
   }
-  state.attachments.delete(State.key(one.sandbox, one.ifName));
+  state.forget(one);
 }
 
 interface Scene {
@@ -98,9 +99,7 @@ interface Scene {
 
 function settle(scene: Scene, one: Asked, reply: CniReply, expected: Forecast): void {
   const { state, isStill } = scene;
-  const what = `ADD ${nameOf(one)} ${JSON.stringify(one.sandbox.pod?.annotations ?? {})} ${JSON.stringify(one.demand)} at once`;
-  const given = (reply.json?.ips ?? []).map(({ address }) => canonical(address.split("/")[0] ?? ""));
-  state.log.push(`${what}: ${reply.status === 0 ? given.join(", ") : reply.stdout.trim()}`);
+  const { what, given } = noteAdd(state, one, reply, " at once");
   // others may take the last IPv4 address before its turn comes
   if ("code" in expected && expected.code === 100 && reply.json?.code === 101) return;
   // nothing that others do at the same time changes these
@@ -112,7 +111,7 @@ function settle(scene: Scene, one: Asked, reply: CniReply, expected: Forecast): 
   const other = state.attachment(one.sandbox, one.ifName);
   if (other !== undefined && JSON.stringify(other.addresses) !== JSON.stringify(given))
     throw new Error(`${what}: two ADDs give ${other.addresses.join(", ")} and ${given.join(", ")}`);
-  adopt(state, one, reply, given);
+  state.give(one, given, reply.json);
 }
 
 /** What is wrong with the addresses of an ADD. */

@@ -1,10 +1,10 @@
-/** What administrators do: pools, reservations, settings, the lock, and what `netplugctl` tells. */
+/** What administrators do, besides with pools: reservations, settings, the lock, single addresses; and what `netplugctl` tells. */
 
 import { expect } from "bun:test";
 import fc from "fast-check";
 import { add, del } from "./attach.ts";
-import { canonical, haveCommon, isWithin, addressesIn } from "./arithmetic.ts";
-import { type Command, command, isReady, pickFrom } from "./command.ts";
+import { addressesIn, familyOf, haveCommon, isWithin, withoutLength } from "./arithmetic.ts";
+import { anyIndex, type Command, command, isReady, pickFrom } from "./command.ts";
 import { forecast } from "./forecast.ts";
 import { nameOf } from "./invariants.ts";
 import type { BlockView } from "./oracle.ts";
@@ -44,21 +44,20 @@ function configure(settings: State["settings"]): Command {
   return command(`ipam configure ${flags.join(" ")}`, play, isReady);
 }
 
-/** @param isForReady whether the lock is opened */
-export async function setReady(state: State, world: World, isForReady: boolean): Promise<void> {
-  await world.mustCtl(["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isForReady } })]);
-  state.isReady = isForReady;
-  state.log.push(isForReady ? "unlocked" : "locked");
+/** Locks the datastore, or unlocks it. */
+export async function setReady(state: State, world: World, isUnlocked: boolean): Promise<void> {
+  await world.mustCtl(["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isUnlocked } })]);
+  state.isReady = isUnlocked;
+  state.log.push(isUnlocked ? "unlocked" : "locked");
 }
 
-function lockCommand(isForReady: boolean): Command {
-  const text = isForReady ? "unlock" : "lock";
-  return command(
-    text,
-    async (state, world) => await setReady(state, world, isForReady),
-    (state) => state.isReady !== isForReady,
-  );
-}
+const lock: Command = command("lock", async (state, world) => await setReady(state, world, false), isReady);
+
+const unlock: Command = command(
+  "unlock",
+  async (state, world) => await setReady(state, world, true),
+  (state) => !state.isReady,
+);
 
 interface ShownPool {
   readonly name: string;
@@ -115,9 +114,7 @@ export async function expectProblems(state: State, world: World, more: readonly 
   const { problems } = JSON.parse(stdout) as {
     readonly problems: readonly { readonly class: string; readonly object: string; readonly detail: string }[];
   };
-  const found = problems.map(
-    ({ class: kind, object }) => `${kind} ${kind.endsWith("-block") ? object : canonical(object.split("/")[0] ?? "")}`,
-  );
+  const found = problems.map(({ class: kind, object }) => `${kind} ${kind.endsWith("-block") ? object : withoutLength(object)}`);
   if (JSON.stringify(found.toSorted()) !== JSON.stringify(wanted.toSorted()))
     throw new Error(`ipam check: want [${wanted.join(", ")}], got ${JSON.stringify(problems)}`);
   expect(status).toBe(wanted.length === 0 ? 0 : 1);
@@ -136,7 +133,7 @@ function releaseCommand(at: number, isAddedAgain: boolean): Command {
     const isMain = attachment.sandbox.plugin === "netplug";
     const isInPool = state.poolOf(address) !== undefined;
     // without a pool of its family it may be of other address management
-    const hasPools = [...state.pools.values()].some(({ cidr }) => cidr.includes(":") === address.includes(":"));
+    const hasPools = [...state.pools.values()].some(({ cidr }) => familyOf(cidr) === familyOf(address));
     const problem = isInPool ? [`unallocated-in-use ${address}`] : hasPools ? [`outside-pool ${address}`] : [];
     await expectProblems(state, world, isMain ? problem : []);
     // under another main plugin nothing but its pool says that an address was ours
@@ -174,7 +171,6 @@ function showAddress(at: number): Command {
   });
 }
 
-const at = fc.nat({ max: 99 });
 const settings = fc.record({
   strictAffinity: fc.boolean(),
   maxBlocksPerHost: fc.constantFrom(0, 0, 1, 2),
@@ -183,12 +179,12 @@ const settings = fc.record({
 
 /** With the weight of each. */
 export const clusterCommands: readonly fc.WeightedArbitrary<Command>[] = [
-  { weight: 2, arbitrary: at.map(reserve) },
+  { weight: 2, arbitrary: anyIndex.map(reserve) },
   { weight: 2, arbitrary: settings.map(configure) },
-  { weight: 1, arbitrary: fc.constant(lockCommand(false)) },
-  { weight: 5, arbitrary: fc.constant(lockCommand(true)) },
+  { weight: 1, arbitrary: fc.constant(lock) },
+  { weight: 5, arbitrary: fc.constant(unlock) },
   { weight: 1, arbitrary: fc.constant(show) },
-  { weight: 1, arbitrary: at.map(showAddress) },
+  { weight: 1, arbitrary: anyIndex.map(showAddress) },
   { weight: 2, arbitrary: fc.constant(checkCommand) },
-  { weight: 2, arbitrary: fc.tuple(at, fc.boolean()).map(([which, isAgain]) => releaseCommand(which, isAgain)) },
+  { weight: 2, arbitrary: fc.tuple(anyIndex, fc.boolean()).map(([which, isAgain]) => releaseCommand(which, isAgain)) },
 ];

@@ -1,6 +1,6 @@
 /** A command of a history, in the form that fast-check plays and shortens. */
 
-import type fc from "fast-check";
+import fc from "fast-check";
 import { verify } from "./invariants.ts";
 import type { State } from "./state.ts";
 import type { World } from "./world.ts";
@@ -36,6 +36,9 @@ export function command(
 export function isReady(state: Readonly<State>): boolean {
   return state.isReady;
 }
+
+/** For {@link pickFrom}. */
+export const anyIndex: fc.Arbitrary<number> = fc.nat({ max: 99 });
 
 /** One of however many there are. */
 export function pickFrom<T>(all: readonly T[], at: number): T | undefined {

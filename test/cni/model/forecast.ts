@@ -2,7 +2,8 @@
 
 import { canonical, type Family, familyOf, isWithin } from "./arithmetic.ts";
 import type { BlockView } from "./oracle.ts";
-import { type Asked, isOwner, type NodeName, type PoolSpec, RACKS, type State, supplyOf } from "./state.ts";
+import { type Asked, isOwner, type NodeName, type PoolSpec, RACKS, type State } from "./state.ts";
+import { supplyOf } from "./supply.ts";
 
 export interface Refusal {
   readonly code: number;

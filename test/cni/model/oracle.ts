@@ -5,7 +5,7 @@ import type { BlockRecord } from "../../support/servers/block-record.ts";
 import { readEtcd } from "../../support/servers/etcd-content.ts";
 import { snapshotNetwork } from "../../support/node/network-snapshot.ts";
 import { readPodRecords } from "../../support/servers/pod-records.ts";
-import { addressesIn, canonical } from "./arithmetic.ts";
+import { addressesIn, canonical, withoutLength } from "./arithmetic.ts";
 
 /** Who holds an address, as far as the model compares. */
 export interface Owner {
@@ -77,10 +77,6 @@ export async function readStoredInKubernetes(api: ApiServer): Promise<Stored> {
     blocks: blocks.items.map(({ spec }) => toBlockView(spec.allocations)),
     records: records.map(({ containerID, ifName, addresses }) => ({ containerID, ifName, addresses: addresses.map(withoutLength) })),
   };
-}
-
-function withoutLength(cidr: string): string {
-  return canonical(cidr.split("/")[0] ?? "");
 }
 
 /** The record of a block says which ordinals are free; the rows are the owners of the others, in their order. */

@@ -3,15 +3,14 @@
 import { expect } from "bun:test";
 import fc from "fast-check";
 import { add, check, del, end, expectRefusal, killed, removeNetns } from "./attach.ts";
-import { type Command, command, pickFrom } from "./command.ts";
+import { anyIndex, type Command, command, pickFrom } from "./command.ts";
+import type { Refusal } from "./forecast.ts";
 import { nameOf } from "./invariants.ts";
 import { ask, canAdd, ifName, type Order, order } from "./orders.ts";
 import { type Asked, type Attachment, IF_NAMES, type NodeName, NODES, type State } from "./state.ts";
 import type { World } from "./world.ts";
 
 const node = fc.constantFrom(...NODES);
-/** Picks one of however many there are. */
-const pick = fc.nat({ max: 99 });
 
 function addCommand(given: Order): Command {
   const text = `ADD ${JSON.stringify(given)}`;
@@ -110,11 +109,7 @@ async function checkOne(state: State, world: World, attachment: Attachment): Pro
 }
 
 /** Whether addresses are given without IPAM only the pod tells, which is asked first: it may be another one by now, or gone. */
-function forecastCheck(
-  state: State,
-  world: World,
-  { sandbox, isWithoutIpam }: Attachment,
-): { readonly code: number; readonly names: readonly string[] } {
+function forecastCheck(state: State, world: World, { sandbox, isWithoutIpam }: Attachment): Refusal {
   if (isWithoutIpam && sandbox.isStale && world.hasPods) {
     const { name = "", uid = "" } = sandbox.pod ?? {};
     const isMadeAnew = [...state.sandboxes.values()].some(({ pod }) => pod?.name === name);
@@ -183,7 +178,7 @@ export async function endAll(state: State, world: World): Promise<void> {
 }
 
 const delOrder = fc.record({
-  at: pick,
+  at: anyIndex,
   ifName,
   hasPrevResult: fc.boolean(),
   hasNetns: fc.constantFrom(true, true, false),
@@ -198,9 +193,9 @@ export const runtimeCommands: readonly fc.WeightedArbitrary<Command>[] = [
   { weight: 12, arbitrary: delOrder.map(delCommand) },
   { weight: 2, arbitrary: fc.tuple(order, killAfterMs).map(([given, afterMs]) => killCommand("ADD", given, afterMs)) },
   { weight: 2, arbitrary: fc.tuple(order, killAfterMs).map(([given, afterMs]) => killCommand("DEL", given, afterMs)) },
-  { weight: 2, arbitrary: pick.map(loseNetns) },
-  { weight: 5, arbitrary: fc.tuple(pick, order, node).map((given) => recreatePod(...given)) },
-  { weight: 1, arbitrary: pick.map(addToStale) },
+  { weight: 2, arbitrary: anyIndex.map(loseNetns) },
+  { weight: 5, arbitrary: fc.tuple(anyIndex, order, node).map((given) => recreatePod(...given)) },
+  { weight: 1, arbitrary: anyIndex.map(addToStale) },
   { weight: 2, arbitrary: fc.constant(checkAll) },
   { weight: 3, arbitrary: fc.tuple(node, fc.constantFrom(...IF_NAMES), fc.nat({ max: 65_535 })).map((given) => gcCommand(...given)) },
   { weight: 1, arbitrary: node.map(bootCommand) },

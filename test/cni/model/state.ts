@@ -1,8 +1,8 @@
-/** The model: who has which address, and what gives addresses. Plain data. */
+/** The model: who has which address, what gives addresses, and what is learned of a call. */
 
 import type { TestNetns } from "../../support/node/netns.ts";
-import { type Family, haveCommon, isWithin, partsOf, addressesIn } from "./arithmetic.ts";
-import type { BlockView, Owner } from "./oracle.ts";
+import { type Family, isWithin, withLength } from "./arithmetic.ts";
+import type { Owner } from "./oracle.ts";
 
 export const NODES = ["node-a", "node-b"] as const;
 export type NodeName = (typeof NODES)[number];
@@ -124,11 +124,43 @@ export class State {
     return [...this.attachments.values()].filter((one) => one.sandbox === sandbox);
   }
 
+  /** Learns of an ADD that succeeded: older containers of the same pod have lost the name to it. */
+  give(asked: Asked, addresses: readonly string[], result: object | undefined): void {
+    for (const other of this.#namesakesOf(asked)) {
+      other.isSuperseded = true;
+      other.takenBy.add(asked.sandbox.node);
+    }
+    this.attachments.set(State.key(asked.sandbox, asked.ifName), { ...newAttachment(asked), addresses, result });
+  }
+
+  /** Learns of a call that was killed: what it may have left is not known. An ADD of what is complete changes nothing. */
+  doubt(verb: "ADD" | "DEL", asked: Asked): void {
+    const before = this.attachment(asked.sandbox, asked.ifName);
+    if (verb === "ADD" && before !== undefined && !before.isUncertain && !before.isSuperseded) return;
+    if (verb === "DEL" && before === undefined) return;
+    if (verb === "ADD") for (const other of this.#namesakesOf(asked)) other.isUncertain = true;
+    const attachment = before ?? newAttachment(asked);
+    attachment.isUncertain = true;
+    this.attachments.set(State.key(asked.sandbox, asked.ifName), attachment);
+  }
+
+  /** Learns of a DEL that succeeded. */
+  forget({ sandbox, ifName }: Pick<Asked, "sandbox" | "ifName">): void {
+    this.attachments.delete(State.key(sandbox, ifName));
+  }
+
+  /** Attachments of older containers whose names a newer one of the same pod takes. */
+  #namesakesOf({ sandbox, ifName }: Asked): readonly Attachment[] {
+    if (sandbox.plugin !== "netplug" || sandbox.pod === undefined) return [];
+    const { name } = sandbox.pod;
+    return [...this.attachments.values()].filter(
+      (other) => other.sandbox !== sandbox && other.sandbox.pod?.name === name && other.ifName === ifName,
+    );
+  }
+
   /** Whether an address is never given automatically. */
   isReserved(address: string): boolean {
-    return [...this.reservations.values()]
-      .flat()
-      .some((cidr) => isWithin(address, cidr.includes("/") ? cidr : `${cidr}/${cidr.includes(":") ? 128 : 32}`));
+    return [...this.reservations.values()].flat().some((reserved) => isWithin(address, withLength(reserved)));
   }
 
   /** The pool in which an address lies. */
@@ -137,45 +169,22 @@ export class State {
   }
 }
 
+function newAttachment({ sandbox, ifName, demand }: Asked): Attachment {
+  return {
+    sandbox,
+    ifName,
+    demand,
+    addresses: [],
+    isWithoutIpam: sandbox.pod?.annotations.ipAddrsNoIpam !== undefined,
+    result: undefined,
+    isUncertain: false,
+    isSuperseded: false,
+    takenBy: new Set(),
+  };
+}
+
 /** Whether an owner of the datastore is this attachment. */
 export function isOwner({ sandbox, ifName }: Pick<Attachment, "sandbox" | "ifName">, owner: Owner): boolean {
   const { id, node } = sandbox;
   return owner.containerID === id && owner.ifName === ifName && owner.node === node && owner.network === networkOf(node, ifName);
-}
-
-/** Where an automatic address may come from, best first: the first that is not empty must be used. */
-export interface Supply {
-  readonly own: readonly string[];
-  readonly unclaimed: readonly string[];
-  readonly emptied: readonly string[];
-  readonly borrowed: readonly string[];
-}
-
-/**
- * What some pools have for a node.
- *
- * @param blocks as they are stored now
- */
-export function supplyOf(state: State, node: NodeName, pools: readonly PoolSpec[], blocks: readonly BlockView[], family: Family): Supply {
-  const { strictAffinity, maxBlocksPerHost, autoAllocateBlocks } = state.settings;
-  const isOfFamily = ({ cidr }: BlockView): boolean => cidr.includes(":") === (family === 6);
-  const owned = blocks.filter((block) => block.node === node && isOfFamily(block)).length;
-  const mayClaim = autoAllocateBlocks && owned < (maxBlocksPerHost || 20);
-  const free = (cidr: string, allocated?: BlockView["allocated"]): readonly string[] =>
-    addressesIn(cidr).filter((address) => allocated?.has(address) !== true && !state.isReserved(address));
-  const supply = { own: [] as string[], unclaimed: [] as string[], emptied: [] as string[], borrowed: [] as string[] };
-  for (const pool of pools) {
-    const claimed = blocks.filter(({ cidr }) => haveCommon(cidr, pool.cidr));
-    for (const { cidr, node: holder, allocated } of claimed) {
-      const left = free(cidr, allocated);
-      if (holder === node) supply.own.push(...left);
-      else if (allocated.size === 0 && mayClaim) supply.emptied.push(...left);
-      else if (!strictAffinity) supply.borrowed.push(...left);
-    }
-    // of the first pool that has one
-    if (!mayClaim || supply.unclaimed.length > 0) continue;
-    const places = partsOf(pool.cidr, pool.blockSize).filter((place) => !claimed.some(({ cidr }) => haveCommon(cidr, place)));
-    supply.unclaimed.push(...places.flatMap((place) => free(place)));
-  }
-  return supply;
 }

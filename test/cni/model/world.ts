@@ -201,7 +201,6 @@ export class World implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#node[Symbol.asyncDispose]();
-    rmSync(this.#node.folder, { recursive: true, force: true });
   }
 }
 
