@@ -2,7 +2,7 @@
 
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
-import { KUBERNETES_MODULE, kubernetesVersion } from "../../tools/prerequisites/cluster-programs.ts";
+import { clusterVersion, kubernetesVersion } from "../../tools/prerequisites/cluster-programs.ts";
 import { startApiServer } from "../support/servers/api-server.ts";
 import type { Identity } from "../support/servers/api-server.ts";
 import { eventually } from "../support/time/eventually.ts";
@@ -31,7 +31,7 @@ test("the administrator's certificate, token and kubeconfig are let in, and the 
     "clientVersion" | "serverVersion",
     { gitVersion: string }
   >;
-  expect(version.serverVersion.gitVersion).toBe(`v${kubernetesVersion(process.env[KUBERNETES_MODULE])}`);
+  expect(version.serverVersion.gitVersion).toBe(`v${clusterVersion()}`);
   expect(version.clientVersion.gitVersion).toBe(`v${kubernetesVersion()}`);
   expect((await get("/api/v1/nodes", { token: api.token })).status).toBe(200);
   const certificate = { certFile: api.clientCertFile, keyFile: api.clientKeyFile, kubeconfigFile: api.kubeconfigFile };

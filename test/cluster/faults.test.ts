@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { readLedger } from "../../src/lib/log/read-ledger.ts";
 import { initialise, mustNetplugctl } from "../support/cli/netplugctl.ts";
 import { addressesInBlocks, addressesOfPods, untilAddressesAgree } from "./support/addresses.ts";
-import { BUSYBOX_IMAGE, canStartCluster } from "./support/cluster.ts";
+import { canStartCluster } from "./support/cluster.ts";
 import { applyRoles, kubernetesAccess } from "./support/datastores.ts";
 import { deleteCrds } from "../support/servers/delete-crds.ts";
 import { eventually } from "../support/time/eventually.ts";
@@ -17,6 +17,7 @@ import type { NodeFaultProxy } from "./support/node-fault-proxy.ts";
 import { netplugOnKubernetes } from "./support/networks.ts";
 import { installerFor, runInstaller } from "./support/node-installer.ts";
 import { onCluster } from "./support/on-cluster.ts";
+import { podsManifest } from "./support/pods.ts";
 import { watchPods } from "./support/pod-versions.ts";
 import { Turnover, wakeKubelet } from "./support/turnover.ts";
 import { createReplicas } from "./support/workload.ts";
@@ -69,13 +70,7 @@ async function untilNoLink(): Promise<void> {
 
 /** Pods that no scheduler has to find a node for. */
 async function createPods(...names: readonly string[]): Promise<void> {
-  const items = names.map((name) => ({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name },
-    spec: { nodeName: node.name, terminationGracePeriodSeconds: 1, containers: [{ name: "main", image: BUSYBOX_IMAGE }] },
-  }));
-  await cluster.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+  await cluster.kubectl(["create", "-f", "-"], podsManifest(names.map((name) => ({ name, node: node.name, graceSeconds: 1 }))));
 }
 
 async function deletePods(...names: readonly string[]): Promise<void> {
@@ -115,7 +110,7 @@ describe("an API server that answers the plugin", () => {
   beforeAll(async () => {
     if (!canStartCluster()) return;
     proxy = await startNodeFaultProxy(node, cluster);
-    await runInstaller(node, cluster, proxy);
+    await runInstaller(node, cluster, { door: proxy });
   });
   afterAll(async () => {
     if (!canStartCluster()) return;

@@ -127,11 +127,6 @@ async function statusOf(pod: string): Promise<number> {
 
 const isSame = (path: string, other: string): boolean => readFileSync(path).equals(readFileSync(other));
 
-/** What went wrong in a namespace, as its events tell. */
-async function warnings(namespace: string): Promise<string> {
-  return await cluster.kubectl(["--namespace", namespace, "events", "--types=Warning"]);
-}
-
 function kubeconfigOnNode(): { readonly server: string | undefined; readonly token: string } {
   const { clusters, users } = JSON.parse(readFileSync(files().kubeconfig, "utf8")) as {
     readonly clusters: readonly { readonly cluster: { readonly server: string } }[];
@@ -220,7 +215,9 @@ test("the kubeconfig's token is another one every time, good for the plugin's ac
   await cluster.kubectl(["--namespace", "kube-system", "delete", "serviceaccount", "netplug-cni-plugin"]);
   await eventually(async () => expect(await userOfToken(cluster.api, first)).toBeUndefined());
   await eventually(async () =>
-    expect(await warnings("kube-system")).toMatch(/token is not accepted any more .* there is no such account; apply manifests\/rbac.yaml/),
+    expect(await cluster.warnings("kube-system")).toMatch(
+      /token is not accepted any more .* there is no such account; apply manifests\/rbac.yaml/,
+    ),
   );
   await applyRoles(cluster);
   // by then the installer asks no more often than every 20 s
@@ -239,7 +236,7 @@ test("a new image replaces the executable in one step while pods start: none fai
   });
   expect(answers).toEqual(["status 0 with an answer"]);
   expect(failedCalls().length).toBe(before);
-  expect(await warnings("default")).not.toMatch(/FailedCreatePodSandBox .*busy/);
+  expect(await cluster.warnings("default")).not.toMatch(/FailedCreatePodSandBox .*busy/);
   await cluster.kubectl(["delete", "deployment/busy", "--cascade=foreground", "--timeout=180s"]);
 });
 

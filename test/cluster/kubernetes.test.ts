@@ -10,7 +10,7 @@ import { eventually } from "../support/time/eventually.ts";
 import { netplugOnKubernetes } from "./support/networks.ts";
 import { STATIC_PODS } from "./support/node-config.ts";
 import { onCluster } from "./support/on-cluster.ts";
-import { pingFrom, runPods } from "./support/pods.ts";
+import { pingFrom, podManifest, runPods } from "./support/pods.ts";
 import { createService, SERVE, shownKubeProxyConfig, untilAnswered } from "./support/services.ts";
 
 const POOLS = ["10.65.0.0/16", "fd65::/112"];
@@ -80,7 +80,10 @@ describe("annotations", () => {
   test("a pod of a file on the node, whose mirror has another UID, gets the address that it asks for, and releases it", async () => {
     const file = node.path(`${STATIC_PODS}/still.json`);
     const staging = node.path(`${STATIC_PODS}/.still`);
-    writeFileSync(staging, JSON.stringify(waiting("still", annotations({ ipAddrs: ["10.65.7.8"] }))));
+    writeFileSync(
+      staging,
+      JSON.stringify(podManifest({ name: "still", graceSeconds: 1, annotations: annotations({ ipAddrs: ["10.65.7.8"] }) })),
+    );
     renameSync(staging, file);
     const mirror = `still-${node.name}`;
     await cluster.kubectl(["wait", "--for=create", `pod/${mirror}`, "--timeout=180s"]);
@@ -107,7 +110,8 @@ describe("annotations", () => {
   });
 
   test("a malformed annotation is told by an event of the pod; corrected in a new pod, it starts", async () => {
-    await cluster.kubectl(["create", "-f", "-"], JSON.stringify(waiting("wrong", { "cni.netplug.io/ipAddrs": "10.65.7.9" })));
+    const wrong = podManifest({ name: "wrong", graceSeconds: 1, annotations: { "cni.netplug.io/ipAddrs": "10.65.7.9" } });
+    await cluster.kubectl(["create", "-f", "-"], JSON.stringify(wrong));
     await eventually(async () =>
       expect(await cluster.kubectl(["events", "--for=pod/wrong", "--types=Warning"])).toMatch(
         /ipAddrs.*default\/wrong|default\/wrong.*ipAddrs/,
@@ -121,11 +125,6 @@ describe("annotations", () => {
   });
 });
 
-function waiting(name: string, given: Readonly<Record<string, string>>): object {
-  const spec = { terminationGracePeriodSeconds: 1, containers: [{ name: "main", image: "localhost/busybox:1" }] };
-  return { apiVersion: "v1", kind: "Pod", metadata: { name, annotations: given }, spec };
-}
-
 describe("garbage", () => {
   test("GC through libcni, while the runtime is dead, frees what it left and nothing of a pod that lives", async () => {
     if (driver === undefined) throw new Error("build the libcni driver: Go is missing");
@@ -138,7 +137,7 @@ describe("garbage", () => {
 
     const conflist = readFileSync(node.path("/etc/cni/net.d/10-netplug.conflist"), "utf8");
     const call = [driver, "-verb", "gc", "-path", "/opt/cni/bin", "-cache", "/var/lib/cni", "-valid", valid];
-    expect(JSON.parse(node.must(call, conflist))).toEqual({ result: null });
+    expect(JSON.parse(node.must(call, { stdin: conflist }))).toEqual({ result: null });
     expect(await addressesInBlocks(cluster)).toEqual([kept.address]);
     expect(node.must(["ip", "-o", "link", "show"]).match(/npg/g)).toHaveLength(1);
 

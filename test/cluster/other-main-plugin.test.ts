@@ -5,12 +5,11 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mustNetplugctl, runNetplugctl } from "../support/cli/netplugctl.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { addressesInBlocks } from "./support/addresses.ts";
-import { BUSYBOX_IMAGE } from "./support/cluster.ts";
 import { kubernetesAccess } from "./support/datastores.ts";
 import { netplugOnKubernetes } from "./support/networks.ts";
 import { STATIC_PODS } from "./support/node-config.ts";
 import { onCluster } from "./support/on-cluster.ts";
-import { runPods } from "./support/pods.ts";
+import { podManifest, runPods } from "./support/pods.ts";
 
 const CONFLIST = "/etc/cni/net.d/10-netplug.conflist";
 const install = netplugOnKubernetes({ pools: ["10.65.0.0/24"] });
@@ -34,8 +33,7 @@ test("pods that start, run, end or are static have not leaked their addresses; o
     while (!ready.signal.aborted) expect(await check()).toContain("found 0 problems");
   })();
   const file = node.path(`${STATIC_PODS}/still.json`);
-  const spec = { terminationGracePeriodSeconds: 1, containers: [{ name: "main", image: BUSYBOX_IMAGE }] };
-  writeFileSync(file, JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "still" }, spec }));
+  writeFileSync(file, JSON.stringify(podManifest({ name: "still", graceSeconds: 1 })));
   const mirror = `still-${node.name}`;
   const [, left] = await runPods(cluster, [{ name: "kept" }, { name: "left" }]);
   await cluster.kubectl(["wait", "--for=create", `pod/${mirror}`, "--timeout=180s"]);

@@ -54,6 +54,6 @@ describe.each([
     await untilCallsRun(node);
     await node.reboot();
     await untilAddressesAgree(REPLICAS + 3, ["10.65.7.7"]);
-    expect(await cluster.kubectl(["events", "--types=Warning"])).toContain("has been rebooted");
+    expect(await cluster.warnings()).toContain("has been rebooted");
   });
 });

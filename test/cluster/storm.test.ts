@@ -10,7 +10,6 @@ import fc from "fast-check";
 import { applyPool, mustNetplugctl, setReady } from "../support/cli/netplugctl.ts";
 import { testSeed } from "../support/seed.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./support/addresses.ts";
-import { BUSYBOX_IMAGE } from "./support/cluster.ts";
 import type { Daemon } from "../support/daemons/daemon.ts";
 import { kubernetesAccess } from "./support/datastores.ts";
 import { eventually } from "../support/time/eventually.ts";
@@ -18,7 +17,7 @@ import { netplugOnKubernetes } from "./support/networks.ts";
 import type { ClusterNode } from "./support/node.ts";
 import { onCluster } from "./support/on-cluster.ts";
 import { type AddressInUse, addressesInUse } from "./support/pod-interfaces.ts";
-import { listPods, pingFrom } from "./support/pods.ts";
+import { listPods, pingFrom, type PodSpec, podsManifest } from "./support/pods.ts";
 import { runningCalls } from "./support/running-calls.ts";
 import { wakeKubelet } from "./support/turnover.ts";
 
@@ -45,20 +44,15 @@ function nodeOf(index: number): ClusterNode {
   return node;
 }
 
-function manifestOf(name: string): object {
+function specOf(name: string): PodSpec {
   const asked = name === "fixed" ? { ipAddrs: [FIXED_ADDRESS] } : name.startsWith("tight") ? { ipv4pools: ["tight"] } : {};
   const annotations = Object.fromEntries(Object.entries(asked).map(([key, value]) => [`cni.netplug.io/${key}`, JSON.stringify(value)]));
-  const spec = {
-    nodeName: nodeOf(PODS.indexOf(name)).name,
-    terminationGracePeriodSeconds: 1,
-    containers: [{ name: "main", image: BUSYBOX_IMAGE }],
-  };
-  return { apiVersion: "v1", kind: "Pod", metadata: { name, annotations }, spec };
+  return { name, annotations, node: nodeOf(PODS.indexOf(name)).name, graceSeconds: 1 };
 }
 
 /** Makes those that are not there. */
 async function createPods(names: readonly string[]): Promise<void> {
-  await cluster.kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items: names.map(manifestOf) }));
+  await cluster.kubectl(["apply", "-f", "-"], podsManifest(names.map(specOf)));
 }
 
 const PAUSE_MS = fc.integer({ min: 0, max: 500 });
@@ -208,7 +202,7 @@ test("pods go and come under the same names while programs, calls, notes and the
 
 /** What the cluster and we find wrong. */
 async function complaints(): Promise<string> {
-  const looks = [cluster.kubectl(["events", "--types=Warning"]), ctl(["ipam", "check"])];
+  const looks = [cluster.warnings(), ctl(["ipam", "check"])];
   return (await Promise.all(looks.map((look) => look.catch(String)))).join("\n");
 }
 

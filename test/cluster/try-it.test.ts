@@ -6,7 +6,7 @@ import { ShownDocument } from "../support/documents/document.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { Reader } from "../support/documents/reader.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./support/addresses.ts";
-import { BUSYBOX_IMAGE } from "./support/cluster.ts";
+import { BUSYBOX_IMAGE } from "./support/node-config.ts";
 import { kubernetesAccess } from "./support/datastores.ts";
 import { netplugOnKubernetes } from "./support/networks.ts";
 import { onCluster } from "./support/on-cluster.ts";
@@ -36,10 +36,6 @@ async function podsOf(namespace: string): Promise<ReadonlyMap<string, string>> {
   const text = await cluster.kubectl(["--namespace", namespace, "get", "pods", "-o", `jsonpath=${template}`]);
   const lines = text.split("\n").filter((line) => line !== "");
   return new Map(lines.map((line): [string, string] => [line.split(" ")[0] ?? "", line.split(" ")[1] ?? ""]));
-}
-
-async function warnings(namespace: string): Promise<string> {
-  return await cluster.kubectl(["--namespace", namespace, "events", "--types=Warning"]);
 }
 
 test("it has a test for each block of commands, and for each row of its table", () => {
@@ -117,7 +113,7 @@ test("a pool is disabled: the pod that replaces one of it is refused", async () 
   const replacement = await eventually(async () => {
     const name = [...(await podsOf("shop")).keys()].find((one) => !before.has(one));
     if (name === undefined) throw new Error("want a pod that replaces the deleted one");
-    expect(await warnings("shop")).toMatch(new RegExp(`Pod/${name} .*pool "shop".*disabled`));
+    expect(await cluster.warnings("shop")).toMatch(new RegExp(`Pod/${name} .*pool "shop".*disabled`));
     return name;
   });
   expect((await podsOf("shop")).get(replacement)).toBe("");
@@ -128,7 +124,7 @@ test("a second pod asks for the first one's address: it is refused, and told who
   expect(row("in a second pod").commands).toEqual([]);
   const [manifest = ""] = /^apiVersion: v1\nkind: Pod\n[\s\S]*?(?=^EOF$)/m.exec(TRY_IT.block("", "cni.netplug.io/ipAddrs")) ?? [];
   await cluster.kubectl(["apply", "-f", "-"], manifest.replace("name: fixed", "name: second").replace(', "fd65::7"', ""));
-  await eventually(async () => expect(await warnings("default")).toMatch(/10\.65\.0\.7.*fixed/));
+  await eventually(async () => expect(await cluster.warnings("default")).toMatch(/10\.65\.0\.7.*fixed/));
   await cluster.kubectl(["delete", "pod", "second", "--timeout=180s"]);
 });
 
@@ -144,7 +140,7 @@ test("the datastore is locked: new pods wait, and the node is NotReady and says 
   const ready = (): Promise<string> =>
     cluster.kubectl(["get", "nodes", "-o", 'jsonpath={.items[0].status.conditions[?(@.type=="Ready")]}']);
   await eventually(async () => expect(await ready()).toMatch(/locked.*"status":"False"/), HALF_A_MINUTE_MS);
-  await eventually(async () => expect(await warnings("default")).toMatch(/Pod\/late .*locked/));
+  await eventually(async () => expect(await cluster.warnings("default")).toMatch(/Pod\/late .*locked/));
   expect((await podsOf("default")).get("late")).toBe("");
   await reader().type(unlock);
   await eventually(async () => expect(await ready()).toContain('"status":"True"'));

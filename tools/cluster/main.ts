@@ -3,9 +3,10 @@
 import { dirname, join } from "node:path";
 import { HOST_PREFIX } from "../../src/api/endpoint-names.ts";
 import { startApiServer } from "../../test/support/servers/api-server.ts";
-import { BUSYBOX_IMAGE, startCluster } from "../../test/cluster/support/cluster.ts";
+import { startCluster } from "../../test/cluster/support/cluster.ts";
 import type { Cluster, ClusterOptions } from "../../test/cluster/support/cluster.ts";
 import { etcdAccess, kubernetesAccess } from "../../test/cluster/support/datastores.ts";
+import { BUSYBOX_IMAGE } from "../../test/cluster/support/node-config.ts";
 import { netplugInstalledOnEtcd, netplugOnKubernetes, ptpNetwork } from "../../test/cluster/support/networks.ts";
 import { build } from "../build.ts";
 import {

@@ -27,8 +27,8 @@ export const CLUSTER_PROGRAMS = [...KUBERNETES_PROGRAMS, ...CONTAINERD_PROGRAMS]
 export type ClusterProgram = (typeof CLUSTER_PROGRAMS)[number];
 
 /**
- * Of this name in the environment: the folder of a Go module, from the repository's root, that pins another release of Kubernetes. Then all
- * programs but kubectl are of that one.
+ * The variable that chooses another release of Kubernetes: its value is the folder of a Go module, from the repository's root, that pins one. Then
+ * all programs but kubectl are of that one.
  */
 export const KUBERNETES_MODULE = "KUBERNETES_MODULE";
 
@@ -41,6 +41,11 @@ export function kubernetesVersion(folder: string = KUBERNETES): string {
   const found = /^\s*(?:require )?k8s\.io\/kubernetes v(\S+)/m.exec(text);
   if (found?.[1] === undefined) throw new TaskFailure(`${folder}/go.mod: is missing, or requires no k8s.io/kubernetes`);
   return found[1];
+}
+
+/** The release that clusters are of: that of the module chosen by {@link KUBERNETES_MODULE}. */
+export function clusterVersion(env: Environment = process.env): string {
+  return kubernetesVersion(env[KUBERNETES_MODULE]);
 }
 
 /** What a machine needs that builds them: `Go 1.26.6 or newer`. */

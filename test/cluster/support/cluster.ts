@@ -45,14 +45,13 @@ export interface Cluster extends AsyncDisposable, ClusterFacts {
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
   /** Waits until these pods are Ready. @throws Error with what the cluster complained about */
   untilReady(pods: readonly string[], namespace?: string): Promise<void>;
+  /** What goes wrong in a namespace, as its events tell. */
+  warnings(namespace?: string): Promise<string>;
   /** Sends what goes to `cidr` to a node, from everywhere else in the cluster. */
   route(cidr: string, to: ClusterNode): void;
   /** Ends it and removes everything that it made. */
   stop(): Promise<void>;
 }
-
-/** An image with a busybox that all nodes have. */
-export { BUSYBOX_IMAGE };
 
 /** Whether the programs are there; tests that need them say `(needs cluster)` in their name and are skipped otherwise. */
 export function canStartCluster(): boolean {
@@ -119,6 +118,7 @@ async function start(options: ClusterOptions, cleaner: Cleaner): Promise<Cluster
     nodes: nodes as [ClusterNode, ...ClusterNode[]],
     kubectl: (args, stdin) => api.kubectl(args, stdin),
     untilReady: (pods, namespace = "default") => untilReady(api, pods, namespace),
+    warnings: (namespace = "default") => warnings(api, namespace),
     route(cidr, to) {
       const others = nodes.filter((node) => node !== to).map(({ wire }) => wire);
       underlay.route(cidr, to.wire, others);
@@ -133,9 +133,12 @@ async function untilReady(api: ApiServer, pods: readonly string[], namespace: st
   try {
     await api.kubectl(["--namespace", namespace, "wait", "--for=condition=Ready", ...names, "--timeout=180s"]);
   } catch (thrown) {
-    const warnings = await api.kubectl(["--namespace", namespace, "events", "--types=Warning"]);
-    throw new Error(`wait for ${names.join(", ")}: ${warnings}`, { cause: thrown });
+    throw new Error(`wait for ${names.join(", ")}: ${await warnings(api, namespace)}`, { cause: thrown });
   }
+}
+
+async function warnings(api: ApiServer, namespace: string): Promise<string> {
+  return await api.kubectl(["--namespace", namespace, "events", "--types=Warning"]);
 }
 
 /** As process 1 it would ignore TERM otherwise, and every pod would take its whole grace period to end. */

@@ -3,10 +3,10 @@
 import { join } from "node:path";
 import { distFolder } from "../../support/programs/cni.ts";
 import type { Json } from "../../support/programs/cni-call.ts";
-import type { ClusterOptions } from "./cluster.ts";
+import type { ClusterFacts, ClusterOptions } from "./cluster.ts";
 import { prepareEtcd, prepareEtcdAndRoles, prepareKubernetes } from "./datastores.ts";
 import type { ClusterNode } from "./node.ts";
-import { installerFor } from "./node-installer.ts";
+import { runInstaller } from "./node-installer.ts";
 
 type Network = ClusterOptions["network"];
 
@@ -24,55 +24,56 @@ export function ptpNetwork(families: readonly (4 | 6)[] = [4]): Network {
 }
 
 export interface NetplugOptions {
-  /** Given to pools `pool-0`, … in this order. */
+  /** CIDRs, given to pools `pool-0`, … in this order. */
   readonly pools: readonly string[];
-  /** Merged into the network config of the plugin. */
-  readonly config?: Json;
 }
 
-/** Ours, with its datastore in an etcd: the one that the API server has too. `dist/` must be built. */
-export function netplugOnEtcd({ pools, config = {} }: NetplugOptions): Network {
-  let prepared: Promise<void> | undefined;
-  return async (node, cluster) => {
-    prepared ??= prepareEtcd(cluster, pools);
-    await prepared;
-    installNetplug(node);
-    const plugin: Json = {
-      type: "netplug",
-      log_level: "INFO",
-      log_file_path: "/var/log/netplug/cni/cni.log",
-      etcd_endpoints: cluster.etcdEndpoint,
-      ipam: { type: "netplug-ipam" },
-      ...config,
-    };
-    node.setNetwork({ cniVersion: "1.1.0", name: "pods", plugins: [plugin, PORTMAP] });
-  };
+/** Ours, put there by hand, with its datastore in an etcd: the one that the API server has too. `dist/` must be built. */
+export function netplugOnEtcd({ pools }: NetplugOptions): Network {
+  return afterOnce(
+    (cluster) => prepareEtcd(cluster, pools),
+    (node, cluster) => {
+      installNetplug(node);
+      const plugin: Json = {
+        type: "netplug",
+        log_level: "INFO",
+        log_file_path: "/var/log/netplug/cni/cni.log",
+        etcd_endpoints: cluster.etcdEndpoint,
+        ipam: { type: "netplug-ipam" },
+      };
+      node.setNetwork({ cniVersion: "1.1.0", name: "pods", plugins: [plugin, PORTMAP] });
+    },
+  );
 }
 
-export interface InstalledOptions extends Pick<NetplugOptions, "pools"> {
+/** The same, but put on each node by the installer, with the roles that we ship. */
+export function netplugInstalledOnEtcd({ pools }: NetplugOptions): Network {
+  return afterOnce(
+    (cluster) => prepareEtcdAndRoles(cluster, pools),
+    (node, cluster) => runInstaller(node, cluster, { settings: { DATASTORE_TYPE: "etcdv3", ETCD_ENDPOINTS: cluster.etcdEndpoint } }),
+  );
+}
+
+export interface InstalledOptions extends NetplugOptions {
   /** With placeholders. @default the installer's own */
   readonly networkConfig?: string;
 }
 
 /** Ours, with its datastore in the API server, put on each node by the installer with the roles that we ship. `dist/` must be built. */
 export function netplugOnKubernetes({ pools, networkConfig }: InstalledOptions): Network {
-  let prepared: Promise<void> | undefined;
-  return async (node, cluster) => {
-    prepared ??= prepareKubernetes(cluster, pools);
-    await prepared;
-    const { command, env } = await installerFor(node, cluster);
-    node.must([...command, "--once"], "", { ...env, ...(networkConfig !== undefined && { CNI_NETWORK_CONFIG: networkConfig }) });
-  };
+  const settings = networkConfig === undefined ? {} : { CNI_NETWORK_CONFIG: networkConfig };
+  return afterOnce(
+    (cluster) => prepareKubernetes(cluster, pools),
+    (node, cluster) => runInstaller(node, cluster, { settings }),
+  );
 }
 
-/** Ours, put on each node by the installer with the roles that we ship, and with its datastore in the etcd of the API server. */
-export function netplugInstalledOnEtcd({ pools }: Pick<NetplugOptions, "pools">): Network {
+/** A network of a cluster that is prepared for it once, before the first node. */
+function afterOnce(prepare: (cluster: ClusterFacts) => Promise<void>, install: Network): Network {
   let prepared: Promise<void> | undefined;
   return async (node, cluster) => {
-    prepared ??= prepareEtcdAndRoles(cluster, pools);
-    await prepared;
-    const { command, env } = await installerFor(node, cluster);
-    node.must([...command, "--once"], "", { ...env, DATASTORE_TYPE: "etcdv3", ETCD_ENDPOINTS: cluster.etcdEndpoint });
+    await (prepared ??= prepare(cluster));
+    await install(node, cluster);
   };
 }
 

@@ -1,6 +1,6 @@
 /** Configuration of containerd, the kubelet and kube-proxy, for a node without a registry, systemd or much of a machine. */
 
-import { KUBERNETES_MODULE } from "../../../tools/prerequisites/cluster-programs.ts";
+import { clusterVersion } from "../../../tools/prerequisites/cluster-programs.ts";
 import type { Json } from "../../support/programs/cni-call.ts";
 
 /** What containerd runs for a pod's namespaces. */
@@ -74,7 +74,7 @@ export function kubeProxyConfig(nodeName: string, kubeconfig: string, network: J
     apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
     kind: "KubeProxyConfiguration",
     // that of 1.31 programs nothing in mode nftables where it is told of interfaces: https://github.com/kubernetes/kubernetes/pull/134024
-    mode: process.env[KUBERNETES_MODULE] === undefined ? "nftables" : "iptables",
+    mode: clusterVersion().startsWith("1.31.") ? "iptables" : "nftables",
     hostnameOverride: nodeName,
     clientConnection: { kubeconfig },
     // a node that has IPv6 addresses only has this one, too

@@ -15,10 +15,17 @@ export interface Installer {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Runs it once. @param door where the plugin is to find the API server; absent: where everybody does */
-export async function runInstaller(node: ClusterNode, cluster: ClusterFacts, door?: Door): Promise<void> {
+export interface InstallOptions {
+  /** Where the plugin is to find the API server. @default where everybody does */
+  readonly door?: Door;
+  /** Variables of the installer, besides those that say where the API server is. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** Runs it once. */
+export async function runInstaller(node: ClusterNode, cluster: ClusterFacts, { door, settings = {} }: InstallOptions = {}): Promise<void> {
   const { command, env } = await installerFor(node, cluster, door);
-  node.must([...command, "--once"], "", env);
+  node.must([...command, "--once"], { env: { ...env, ...settings } });
 }
 
 export async function installerFor(

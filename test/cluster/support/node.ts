@@ -25,6 +25,12 @@ export interface NodeOptions {
 /** Variables of a program, where secrets belong. */
 type Environment = Readonly<Record<string, string>>;
 
+interface NodeProgramOptions {
+  readonly stdin?: string;
+  /** Besides what all programs of a node have. */
+  readonly env?: Environment;
+}
+
 /** Started in steps, so that what does not wait for the API server can begin before it serves. */
 export class ClusterNode {
   readonly name: string;
@@ -142,14 +148,14 @@ export class ClusterNode {
     renameSync(staging, target);
   }
 
-  /** Runs a program on the node. @param env besides what all of them have */
-  run(command: readonly string[], stdin = "", env: Environment = {}): CommandResult {
+  /** Runs a program on the node. */
+  run(command: readonly string[], { stdin = "", env = {} }: NodeProgramOptions = {}): CommandResult {
     return runProgramSync([...this.#enter(), ...command], { stdin, env: { ...this.#environment(), ...env } });
   }
 
-  /** @throws Error with what the program said */
-  must(command: readonly string[], stdin = "", env: Environment = {}): string {
-    return expectSuccess([`${this.name}:`, ...command], this.run(command, stdin, env));
+  /** {@link run}, which must succeed. @returns what it printed @throws Error with what it said */
+  must(command: readonly string[], options?: NodeProgramOptions): string {
+    return expectSuccess([`${this.name}:`, ...command], this.run(command, options));
   }
 
   /** A long-running program on the node, not started yet. */
@@ -195,7 +201,8 @@ export class ClusterNode {
 
   /** Health ports are on the node's own loopback, and a static busybox cannot fetch: names are beyond it. */
   #isHealthy(port: number): boolean {
-    return this.run(["busybox", "nc", "127.0.0.1", String(port)], "GET /healthz HTTP/1.0\r\n\r\n").stdout.startsWith("HTTP/1.0 200 ");
+    const { stdout } = this.run(["busybox", "nc", "127.0.0.1", String(port)], { stdin: "GET /healthz HTTP/1.0\r\n\r\n" });
+    return stdout.startsWith("HTTP/1.0 200 ");
   }
 }
 

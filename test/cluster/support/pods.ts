@@ -1,7 +1,7 @@
 /** Pods as tests of a cluster make them and look at them. */
 
-import { BUSYBOX_IMAGE } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
+import { BUSYBOX_IMAGE } from "./node-config.ts";
 
 export interface PodSpec {
   readonly name: string;
@@ -11,6 +11,23 @@ export interface PodSpec {
   readonly node?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  /** How long it may take to end. @default 2 */
+  readonly graceSeconds?: number;
+}
+
+/** A pod that waits. */
+export function podManifest({ name, namespace = "default", node, labels, annotations, graceSeconds = 2 }: PodSpec): object {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace, labels, annotations },
+    spec: { nodeName: node, terminationGracePeriodSeconds: graceSeconds, containers: [{ name: "main", image: BUSYBOX_IMAGE }] },
+  };
+}
+
+/** Several, as `kubectl` reads them. */
+export function podsManifest(pods: readonly PodSpec[]): string {
+  return JSON.stringify({ apiVersion: "v1", kind: "List", items: pods.map(podManifest) });
 }
 
 /** A pod that has a node and addresses. */
@@ -37,13 +54,7 @@ interface PodObject {
 export async function runPods(cluster: Cluster, requests: readonly PodSpec[]): Promise<readonly RunningPod[]> {
   const namespace = requests[0]?.namespace ?? "default";
   await cluster.kubectl(["--namespace", namespace, "wait", "--for=create", "serviceaccount/default", "--timeout=180s"]);
-  const items = requests.map(({ name, node, labels, annotations }) => ({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace, labels, annotations },
-    spec: { nodeName: node, terminationGracePeriodSeconds: 2, containers: [{ name: "main", image: BUSYBOX_IMAGE }] },
-  }));
-  await cluster.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+  await cluster.kubectl(["create", "-f", "-"], podsManifest(requests.map((request) => ({ ...request, namespace }))));
   const names = requests.map(({ name }) => name);
   await cluster.untilReady(names, namespace);
   const all = await listPods(cluster, [], namespace);

@@ -74,7 +74,7 @@ export async function untilAnswered(
 
 /** Asks once, from the node itself. @returns the name of the pod that answers */
 export function askFrom(node: ClusterNode, [address, port]: ServiceAddress): string {
-  const answer = node.must(["busybox", "nc", "-w", "3", address, String(port)], REQUEST);
+  const answer = node.must(["busybox", "nc", "-w", "3", address, String(port)], { stdin: REQUEST });
   return answer.trim().split("\n").at(-1) ?? "";
 }
 

@@ -72,7 +72,7 @@ export class Turnover {
         expect(await this.#cluster.kubectl(ready)).toBe(String(this.#replicas));
         return;
       } catch (thrown) {
-        if (performance.now() > end) throw new Error(await this.#complaints(), { cause: thrown });
+        if (performance.now() > end) throw new Error(await this.#cluster.warnings().catch(String), { cause: thrown });
         await wakeKubelet(this.#cluster).catch(() => undefined);
       }
     }
@@ -80,10 +80,6 @@ export class Turnover {
 
   async #names(app: string): Promise<readonly string[]> {
     return (await this.#cluster.kubectl(["get", "pods", "-l", `app=${app}`, "-o", "name"])).split("\n").filter((name) => name !== "");
-  }
-
-  async #complaints(): Promise<string> {
-    return await this.#cluster.kubectl(["events", "--types=Warning"]).catch(String);
   }
 }
 

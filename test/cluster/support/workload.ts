@@ -1,7 +1,7 @@
 /** What controllers make pods from. */
 
-import { BUSYBOX_IMAGE } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
+import { BUSYBOX_IMAGE } from "./node-config.ts";
 
 /** What the container of a pod has besides its image. */
 export interface PodContents {
