@@ -16,7 +16,7 @@ import {
   checkTestsAreRun,
   checkTypeEscapes,
 } from "./house-rules.ts";
-import { checkDoor, checkLayers, checkPackages } from "./layers.ts";
+import { checkDoor, checkLayers, checkPackages, checkTestSupport } from "./layers.ts";
 import { checkLinks } from "./links.ts";
 import { checkLockfile } from "./lockfile.ts";
 import type { Problem } from "./problem.ts";
@@ -32,6 +32,7 @@ export function checkArchitecture(root: string): Problem[] {
   const tests = TEST_PARTS.flatMap((part) => testFilesOf(part, []));
   return [
     ...checkLayers(files),
+    ...checkTestSupport(files),
     ...checkPackages(files, Object.keys(dependencies)),
     ...checkCircles(files),
     ...checkFolderCircles(files),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkDoor, checkLayers, checkPackages, mayImport } from "./layers.ts";
+import { checkDoor, checkLayers, checkPackages, checkTestSupport, mayImport } from "./layers.ts";
 import { toSourceFile } from "./source-tree.ts";
 
 describe("imports", () => {
@@ -46,6 +46,15 @@ describe("the direction of imports", () => {
 
   test("the product never imports its tests", () => {
     expect(checkLayers([toSourceFile("src/lib/x.ts", 'import { a } from "../../test/support/a.ts";\n')])).toHaveLength(1);
+  });
+
+  test.each([
+    ["test/support/a/b.ts", "../c.ts", 0],
+    ["test/support/a/b.ts", "../../../src/lib/c.ts", 0],
+    ["test/support/a/b.ts", "../../cluster/c.ts", 1],
+    ["test/cluster/b.ts", "../support/c.ts", 0],
+  ])("%s imports %s: %i problems", (path, specifier, problems) => {
+    expect(checkTestSupport([toSourceFile(path, `import { a } from "${specifier}";\n`)])).toHaveLength(problems);
   });
 
   test("the door reaches roles by import() only", () => {

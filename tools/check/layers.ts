@@ -70,6 +70,17 @@ export function mayImport(from: string, to: string): boolean {
   return lower !== -1 && lower < layerOf(from);
 }
 
+/** What tests share stands below them: it imports nothing of the other folders of `test/`. */
+export function checkTestSupport(files: readonly SourceFile[]): Problem[] {
+  return files
+    .filter(({ path }) => path.startsWith("test/support/"))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter(({ target }) => target?.startsWith("test/") === true && !target.startsWith("test/support/"))
+        .map(({ target, line }) => `${path}:${line}: imports ${target}; test/support is what the other folders of test/ stand on`),
+    );
+}
+
 /** What ships imports no package but those that package.json names as its dependencies; `fs` without `node:` is none of them. */
 export function checkPackages(files: readonly SourceFile[], dependencies: readonly string[]): Problem[] {
   return files
