@@ -28,12 +28,13 @@ export function describeSearches(datastore: Datastore): void {
     await commit(datastore, ...blocks.map((block) => ({ op: "create-block", block }) as const));
   }
 
+  async function claimed(within: string, limit = 10, from?: string): Promise<readonly string[]> {
+    const start = from === undefined ? {} : { from: parseAddress(from) };
+    return textOf(await ask(datastore, { type: "claimed-blocks", within: parsePrefix(within), limit, ...start }));
+  }
+
   test("claimed blocks come in address order, from an address on, up to a limit", async () => {
     await fill();
-    const claimed = async (within: string, limit = 10, from?: string) => {
-      const start = from === undefined ? {} : { from: parseAddress(from) };
-      return textOf(await ask(datastore, { type: "claimed-blocks", within: parsePrefix(within), limit, ...start }));
-    };
     const inPool = ["10.65.0.192/26", "10.65.1.0/27", "10.65.9.0/24", "10.65.16.0/20"];
     expect(await claimed("10.65.0.0/16")).toEqual(inPool);
     expect(await claimed("10.65.0.0/16", 2)).toEqual(inPool.slice(0, 2));
@@ -48,22 +49,18 @@ export function describeSearches(datastore: Datastore): void {
 
   test("a claimed block that encloses the prefix, or is it, overlaps it", async () => {
     await fill();
-    const claimed = async (within: string, from?: string, limit = 10) => {
-      const start = from === undefined ? {} : { from: parseAddress(from) };
-      return textOf(await ask(datastore, { type: "claimed-blocks", within: parsePrefix(within), limit, ...start }));
-    };
     expect(await claimed("10.65.9.128/26")).toEqual(["10.65.9.0/24"]);
     expect(await claimed("10.65.9.0/26")).toEqual(["10.65.9.0/24"]);
     expect(await claimed("10.65.9.0/24")).toEqual(["10.65.9.0/24"]);
     expect(await claimed("10.65.31.255/32")).toEqual(["10.65.16.0/20"]);
     expect(await claimed("10.65.32.0/32")).toEqual([]);
     expect(await claimed("2001:db8::7f/128")).toEqual(["2001:db8::40/122"]);
-    expect(await claimed("10.65.9.128/26", "10.65.9.128")).toEqual([]);
-    expect(await claimed("10.65.9.128/26", "10.65.9.0")).toEqual(["10.65.9.0/24"]);
+    expect(await claimed("10.65.9.128/26", 10, "10.65.9.128")).toEqual([]);
+    expect(await claimed("10.65.9.128/26", 10, "10.65.9.0")).toEqual(["10.65.9.0/24"]);
     // somebody has claimed what overlaps
     await commit(datastore, { op: "create-block", block: makeBlock("10.65.8.0/23", "n5") });
     expect(await claimed("10.65.9.128/26")).toEqual(["10.65.8.0/23", "10.65.9.0/24"]);
-    expect(await claimed("10.65.9.128/26", undefined, 1)).toEqual(["10.65.8.0/23"]);
+    expect(await claimed("10.65.9.128/26", 1)).toEqual(["10.65.8.0/23"]);
   });
 
   test("blocks are counted inside a prefix only", async () => {
