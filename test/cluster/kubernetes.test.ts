@@ -2,7 +2,7 @@
 
 import { describe, expect } from "bun:test";
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { ensureGoProgram, LIBCNI_DRIVER } from "../../tools/prerequisites/go.ts";
+import { ensureGoProgram, LIBCNI_DRIVER } from "../../tools/prerequisites/go-programs.ts";
 import { applyPool, mustNetplugctl, runNetplugctl } from "../support/cli/netplugctl.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./support/addresses.ts";
 import { kubernetesAccess } from "./support/datastores.ts";

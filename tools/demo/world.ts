@@ -16,6 +16,7 @@ export class DemoWorld implements AsyncDisposable {
   readonly host: string = `netplug-demo-${process.pid}`;
   readonly #namespaces: string[] = [];
   #etcd: Bun.Subprocess | undefined;
+  #kept = false;
 
   /** File that the plugin logs to, with the ledger of every ADD and DEL. */
   get logFile(): string {
@@ -27,14 +28,14 @@ export class DemoWorld implements AsyncDisposable {
   }
 
   addNamespace(name: string): void {
-    this.must(["ip", "netns", "add", name]);
+    this.#must(["ip", "netns", "add", name]);
     this.#namespaces.push(name);
   }
 
   /** @throws TaskFailure when etcd does not answer within 10 s */
   async startHost(): Promise<void> {
     this.addNamespace(this.host);
-    this.must(["ip", "-n", this.host, "link", "set", "lo", "up"]);
+    this.#must(["ip", "-n", this.host, "link", "set", "lo", "up"]);
     for (const key of ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"]) this.mustOnHost(["sysctl", "-qw", `${key}=1`]);
     this.#etcd = Bun.spawn(["ip", "netns", "exec", this.host, "etcd", "--data-dir", join(this.folder, "etcd")], {
       stdin: "ignore",
@@ -49,11 +50,11 @@ export class DemoWorld implements AsyncDisposable {
 
   /** Runs a program in the namespace that plays the host. */
   onHost(command: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = ""): CommandResult {
-    return this.run(["ip", "netns", "exec", this.host, ...command], env, stdin);
+    return this.#run(["ip", "netns", "exec", this.host, ...command], env, stdin);
   }
 
   mustOnHost(command: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = ""): string {
-    return this.must(["ip", "netns", "exec", this.host, ...command], env, stdin);
+    return this.#must(["ip", "netns", "exec", this.host, ...command], env, stdin);
   }
 
   netplugctl(args: readonly string[], stdin = ""): string {
@@ -87,7 +88,7 @@ export class DemoWorld implements AsyncDisposable {
   }
 
   inPod(pod: string, command: readonly string[]): CommandResult {
-    return this.run(["ip", "netns", "exec", this.podNamespace(pod), ...command]);
+    return this.#run(["ip", "netns", "exec", this.podNamespace(pod), ...command]);
   }
 
   /** Leaves everything standing for the person to look at. */
@@ -97,7 +98,6 @@ export class DemoWorld implements AsyncDisposable {
     this.#namespaces.length = 0;
     this.#kept = true;
   }
-  #kept = false;
 
   /** What a person runs to remove what {@link keep} left. */
   removalCommands(pods: readonly string[]): readonly string[] {
@@ -113,17 +113,17 @@ export class DemoWorld implements AsyncDisposable {
       this.#etcd.kill("SIGTERM");
       await this.#etcd.exited;
     }
-    for (const name of this.#namespaces.reverse()) this.run(["ip", "netns", "del", name]);
+    for (const name of this.#namespaces.reverse()) this.#run(["ip", "netns", "del", name]);
     if (!this.#kept) rmSync(this.folder, { recursive: true, force: true });
   }
 
-  private must(command: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = ""): string {
-    const result = this.run(command, env, stdin);
+  #must(command: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = ""): string {
+    const result = this.#run(command, env, stdin);
     if (result.status === 0) return result.stdout;
     throw new TaskFailure(`${command.join(" ")}: ended with status ${result.status}\n${result.stdout}${result.stderr}`);
   }
 
-  private run(command: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = ""): CommandResult {
+  #run(command: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = ""): CommandResult {
     return runProgramSync(command, { env: { PATH: process.env["PATH"], ...env }, stdin });
   }
 }

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { repositoryRoot } from "../repository.ts";
 import { TaskFailure } from "../terminal.ts";
 import { goCacheFolder } from "./go-cache.ts";
-import { ensureGoProgram, ensureGoPrograms, goProgramPath, NEWER_ETCD, wantedGo } from "./go.ts";
-import type { GoProgramSet } from "./go.ts";
+import { wantedGo } from "./go-compiler.ts";
+import { ensureGoProgram, ensureGoPrograms, goProgramPath, NEWER_ETCD } from "./go-programs.ts";
+import type { GoProgramSet } from "./go-programs.ts";
 
 const KUBERNETES = "test/cluster/kubernetes";
 /** The oldest Kubernetes that we name. */

@@ -16,7 +16,8 @@ import {
   OLDEST_KUBERNETES_MODULE,
 } from "./cluster-programs.ts";
 import { goCacheFolder, makeStaging, markUsed } from "./go-cache.ts";
-import { goProgramPath, NEWER_ETCD, wantedGo } from "./go.ts";
+import { wantedGo } from "./go-compiler.ts";
+import { goProgramPath, NEWER_ETCD } from "./go-programs.ts";
 
 const SOURCES = { name: "libcni-driver", folder: "test/libcni", linkerFlags: [] };
 const before = process.env["XDG_CACHE_HOME"];

@@ -1,16 +1,12 @@
 /** Programs that are built from Go modules, once per machine, into the cache folder. */
 
-import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../repository.ts";
 import { say, since, TaskFailure } from "../terminal.ts";
 import { runGoBuild } from "./go-build.ts";
+import { findGo } from "./go-compiler.ts";
 import { goCacheFolder, makeStaging, markUsed } from "./go-cache.ts";
-
-/** Older ones do not read the `toolchain` and `tool` lines of the modules here. */
-const OLDEST_GO: GoVersion = [1, 24, 0];
-
-type GoVersion = readonly [major: number, minor: number, patch: number];
 
 export interface GoProgram {
   /** File name in the cache folder. */
@@ -35,51 +31,10 @@ export interface GoProgramSet {
 export const LIBCNI_DRIVER: GoProgram = { name: "libcni-driver", folder: "test/libcni", package: "." };
 export const NEWER_ETCD: GoProgram = { name: "etcd", folder: "test/newer-etcd", package: "go.etcd.io/etcd/server/v3" };
 
-/** Whether there is a Go that is new enough for the module in `folder`, on `PATH` or where its own installer puts it. */
-export function goIsUsable(folder?: string): boolean {
-  return findGo(oldestGoFor(folder)) !== undefined;
-}
-
-/** What a part of the suite lacks where {@link goIsUsable} says no: `Go 1.26.6 or newer`. */
-export function wantedGo(folder?: string): string {
-  return `Go ${oldestGoFor(folder).join(".")} or newer`;
-}
-
-function oldestGoFor(folder: string | undefined): GoVersion {
-  if (folder === undefined) return OLDEST_GO;
-  const wanted = goVersion(/^go (.*)$/m.exec(readFileSync(join(repositoryRoot, folder, "go.mod"), "utf8"))?.[1] ?? "");
-  return wanted !== undefined && isAtLeast(wanted, OLDEST_GO) ? wanted : OLDEST_GO;
-}
-
-function goVersion(text: string): GoVersion | undefined {
-  const match = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(text);
-  return match === null ? undefined : [Number(match[1]), Number(match[2]), Number(match[3] ?? 0)];
-}
-
-function isAtLeast(version: GoVersion, oldest: GoVersion): boolean {
-  const difference = version.map((part, index) => part - (oldest[index] ?? 0)).find((part) => part !== 0);
-  return difference === undefined || difference > 0;
-}
-
-function findGo(oldest: GoVersion): string | undefined {
-  for (const go of [Bun.which("go"), "/usr/local/go/bin/go"]) {
-    if (go === null || !existsSync(go)) continue;
-    const result = Bun.spawnSync([go, "env", "GOVERSION"], {
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "ignore",
-      env: { ...process.env, GOTOOLCHAIN: "local" },
-    });
-    const version = goVersion(result.stdout.toString().replace(/^go/, ""));
-    if (version !== undefined && isAtLeast(version, oldest)) return go;
-  }
-  return undefined;
-}
-
 /**
  * Builds a program unless the cache folder has it from the same sources.
  *
- * @returns its path, or undefined without a usable Go
+ * @returns its path, or undefined without a Go that is new enough
  * @throws TaskFailure with the compiler's output
  */
 export async function ensureGoProgram(program: GoProgram): Promise<string | undefined> {
@@ -99,7 +54,7 @@ function setOfOne({ name, folder, package: only }: GoProgram): GoProgramSet {
 /**
  * Builds those of the programs named that the cache folder has not from the same sources.
  *
- * @returns the folder that they lie in, or undefined without a usable Go
+ * @returns the folder that they lie in, or undefined without a Go that is new enough
  * @throws TaskFailure with the compiler's output
  */
 export async function ensureGoPrograms(set: GoProgramSet, names: readonly string[]): Promise<string | undefined> {
@@ -109,7 +64,7 @@ export async function ensureGoPrograms(set: GoProgramSet, names: readonly string
     markUsed(target);
     return target;
   }
-  const go = findGo(oldestGoFor(set.folder));
+  const go = findGo(set.folder);
   if (go === undefined) return undefined;
   const staging = makeStaging(target);
   await build(go, set, missing, staging);

@@ -3,7 +3,8 @@
 import { build } from "../build.ts";
 import { runSteps } from "../check/main.ts";
 import { ensureClusterPrograms, goForCluster } from "../prerequisites/cluster-programs.ts";
-import { ensureGoProgram, wantedGo } from "../prerequisites/go.ts";
+import { wantedGo } from "../prerequisites/go-compiler.ts";
+import { ensureGoProgram } from "../prerequisites/go-programs.ts";
 import { ensureSystemTools, requireRoot } from "../prerequisites/ensure.ts";
 import { bold, dim, green, red, say, since, TaskFailure } from "../terminal.ts";
 import { startJanitor } from "./janitor.ts";

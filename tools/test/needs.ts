@@ -3,7 +3,7 @@
  * is met the test must run, so that a skip never hides a defect.
  */
 
-import { goIsUsable } from "../prerequisites/go.ts";
+import { goIsUsable } from "../prerequisites/go-compiler.ts";
 import { podmanCallsPlugins } from "../prerequisites/podman.ts";
 
 const NEEDS: Readonly<Record<string, () => boolean>> = {

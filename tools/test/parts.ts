@@ -2,8 +2,8 @@
 
 import { API_SERVER_PROGRAMS, CLUSTER_PROGRAMS, KUBERNETES_MODULE, OLDEST_KUBERNETES_MODULE } from "../prerequisites/cluster-programs.ts";
 import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
-import { LIBCNI_DRIVER, NEWER_ETCD } from "../prerequisites/go.ts";
-import type { GoProgram } from "../prerequisites/go.ts";
+import { LIBCNI_DRIVER, NEWER_ETCD } from "../prerequisites/go-programs.ts";
+import type { GoProgram } from "../prerequisites/go-programs.ts";
 import type { SystemToolName } from "../prerequisites/system-tools.ts";
 
 export interface TestPart {

@@ -1,7 +1,7 @@
 /** What was skipped, in few lines. */
 
 import { goForCluster } from "../prerequisites/cluster-programs.ts";
-import { wantedGo } from "../prerequisites/go.ts";
+import { wantedGo } from "../prerequisites/go-compiler.ts";
 import type { TestCase } from "./junit.ts";
 import { needOf } from "./needs.ts";
 

@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { type CniReply, distFolder, spawnPlugin } from "../programs/cni.ts";
 import { mustRunProgram } from "../programs/programs.ts";
 
+/** Path of the executable. */
+export const netplugctl: string = join(distFolder, "netplugctl");
+
 /** @param env besides `PATH`: where the datastore is */
 export async function runNetplugctl(env: Readonly<Record<string, string>>, args: readonly string[], stdin = ""): Promise<CniReply> {
   return await spawnPlugin(netplugctl, withPath(env), stdin, args);
@@ -33,9 +36,6 @@ export async function setReady(env: Readonly<Record<string, string>>, isReady: b
 export async function patchClusterInformation(env: Readonly<Record<string, string>>, spec: object): Promise<void> {
   await mustNetplugctl(env, ["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec })]);
 }
-
-/** Path of the executable. */
-export const netplugctl: string = join(distFolder, "netplugctl");
 
 function withPath(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return { PATH: process.env["PATH"] ?? "", ...env };
