@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { answering, clientOf, noProcesses, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
 import { failureOf } from "../../test/support/failure-of.ts";
 import { memoryFiles } from "../../test/support/memory-files.ts";
-import { freePorts } from "../../test/support/servers/etcd.ts";
+import { freePorts } from "../../test/support/servers/free-ports.ts";
 import { fakeClock } from "../../test/support/time/fake-clock.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { systemClock } from "../lib/clock.ts";

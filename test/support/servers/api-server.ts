@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { API_SERVER_PROGRAMS, areClusterProgramsBuilt, clusterProgram } from "../../../tools/prerequisites/cluster-programs.ts";
 import { createCertificateFolder } from "./certificates.ts";
 import type { Authority, KeyPair } from "./certificates.ts";
-import { freePorts } from "./etcd.ts";
+import { freePorts } from "./free-ports.ts";
 import { type AdminRequests, adminRequests } from "./admin-requests.ts";
 import { Cleaner } from "../daemons/cleaner.ts";
 import { Daemon } from "../daemons/daemon.ts";
