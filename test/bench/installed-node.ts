@@ -11,6 +11,7 @@ import type { ApiServer } from "../support/servers/api-server.ts";
 import { pluginPath, spawnPlugin } from "../support/programs/cni.ts";
 import type { Json } from "../support/programs/cni-call.ts";
 import { createNode, podArgs, podsIn } from "../support/servers/kubernetes.ts";
+import { applyRoles } from "../support/servers/rights.ts";
 import { initialise } from "../support/cli/netplugctl.ts";
 import { compileProgram } from "./compile.ts";
 import { requestOf } from "./ipam-world.ts";
@@ -20,7 +21,6 @@ import type { RequestsAlone } from "./requests-alone.ts";
 const NODE = "bench-node";
 /** Room for 16 384 blocks of 64 addresses. */
 const POOL = { base: "10.128.0.0", bits: 12, blocks: 2 ** 14 } as const;
-const ROLES = join(import.meta.dir, "../../manifests/rbac.yaml");
 const IN_FLIGHT = 16;
 
 export interface Reply {
@@ -78,7 +78,7 @@ export class InstalledNode implements AsyncDisposable {
   async #install(): Promise<void> {
     const { api, folder } = this;
     await api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=30s"]);
-    await api.kubectl(["apply", "--server-side", "-f", ROLES]);
+    await applyRoles(api);
     await createNode(api, NODE, []);
     await initialise(this.#access(), [`${POOL.base}/${POOL.bits}`]);
     const [bin, conf] = [join(folder, "bin"), join(folder, "net.d")];

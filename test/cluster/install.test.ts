@@ -8,13 +8,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readLedger } from "../../src/lib/log/read-ledger.ts";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
-import { repositoryRoot } from "../../tools/repository.ts";
 import { spawnPlugin } from "../support/programs/cni.ts";
 import { initialise } from "../support/cli/netplugctl.ts";
+import { applyRoles } from "../support/servers/rights.ts";
 import { AuditLog, rightsOf } from "./support/audit-log.ts";
 import { canStartCluster, startCluster } from "./support/cluster.ts";
 import type { Cluster } from "./support/cluster.ts";
-import { applyRoles, etcdAccess, prepareKubernetes } from "./support/datastores.ts";
+import { etcdAccess, prepareKubernetes } from "./support/datastores.ts";
 import { eventually } from "../support/time/eventually.ts";
 import {
   applyInstaller,
@@ -262,7 +262,7 @@ test("the API server's own log: no account was refused anything, and each asked 
 
 test("a config of the user's own, with etcd and the roles for it; its clean stop takes it away, and the node is NotReady (needs cluster)", async () => {
   await initialise(etcdAccess(cluster), ["10.66.0.0/16"]);
-  await cluster.kubectl(["apply", "--server-side", "--force-conflicts", "-f", join(repositoryRoot, "manifests/rbac-etcd.yaml")]);
+  await applyRoles(cluster, "rbac-etcd.yaml");
   await cluster.kubectl(["delete", "clusterrolebinding", "netplug-cni"]);
   const etcd = { DATASTORE_TYPE: "etcdv3", ETCD_ENDPOINTS: cluster.etcdEndpoint };
   await applyInstaller(cluster, IMAGES[1], settings({ ...etcd, CNI_MTU: "1400", CNI_NETWORK_CONFIG: TEMPLATE, REMOVE_ON_STOP: "true" }));

@@ -1,9 +1,7 @@
 /** The datastore of netplug in a cluster: where `netplugctl` finds it, and what it holds before nodes use it. */
 
-import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { distFolder } from "../../support/programs/cni.ts";
 import { initialise } from "../../support/cli/netplugctl.ts";
+import { applyRoles } from "../../support/servers/rights.ts";
 import type { ClusterFacts } from "./cluster.ts";
 
 /** Gives an etcd our pools. */
@@ -14,21 +12,15 @@ export async function prepareEtcd(cluster: ClusterFacts, pools: readonly string[
 /** The same, and an API server the roles that go with it. */
 export async function prepareEtcdAndRoles(cluster: ClusterFacts, pools: readonly string[]): Promise<void> {
   await cluster.api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=180s"]);
-  await applyRoles(cluster, "rbac-etcd.yaml");
+  await applyRoles(cluster.api, "rbac-etcd.yaml");
   await prepareEtcd(cluster, pools);
 }
 
 /** Gives an API server our roles, CRDs and pools. */
 export async function prepareKubernetes(cluster: ClusterFacts, pools: readonly string[]): Promise<void> {
   await cluster.api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=180s"]);
-  await applyRoles(cluster);
+  await applyRoles(cluster.api);
   await initialise(kubernetesAccess(cluster), pools);
-}
-
-/** The accounts and roles that we ship. */
-export async function applyRoles({ api }: ClusterFacts, manifest = "rbac.yaml"): Promise<void> {
-  const roles = readFileSync(join(dirname(distFolder), "manifests", manifest), "utf8");
-  await api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], roles);
 }
 
 /** What `netplugctl` needs in its environment for the datastore in the API server's etcd. */

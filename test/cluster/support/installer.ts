@@ -1,13 +1,14 @@
 /** The installer as a cluster's administrator has it: an image of the built executable, and the manifest that we ship. */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { repositoryRoot } from "../../../tools/repository.ts";
 import { distFolder } from "../../support/programs/cni.ts";
 import { makeImage } from "../../support/programs/image.ts";
 import type { Cluster } from "./cluster.ts";
 import type { ClusterNode } from "./node.ts";
 
-const MANIFEST = join(dirname(distFolder), "manifests", "install-cni.yaml");
+const MANIFEST = join(repositoryRoot, "manifests/install-cni.yaml");
 /** What stands in the manifest, for people to put theirs in its place. */
 const IMAGE_IN_MANIFEST = /registry\.example\/netplug:v[0-9.]+/;
 const SETTINGS_IN_MANIFEST = "  DATASTORE_TYPE: kubernetes\n";

@@ -1,14 +1,12 @@
 /** For tests: a real API server as the datastore of a test's node. Attachments get pods as they need them. */
 
-import { join } from "node:path";
 import { type ApiServer, type ApiServerOptions, startApiServer } from "../servers/api-server.ts";
 import type { CniCall, CniVerb, Json } from "../programs/cni-call.ts";
 import { createNode, podsIn } from "../servers/kubernetes.ts";
 import type { NodeDatastore } from "./node-datastore.ts";
 import { readPodRecords } from "../servers/pod-records.ts";
-import { untilAllowed } from "../servers/rights.ts";
+import { applyRoles, untilAllowed } from "../servers/rights.ts";
 
-const ROLES = join(import.meta.dir, "../../../manifests/rbac.yaml");
 const NAMESPACE = "default";
 /** Its account, as the API server names it. */
 const PLUGIN = "system:serviceaccount:kube-system:netplug-cni-plugin";
@@ -35,7 +33,7 @@ export class KubernetesNodeDatastore implements NodeDatastore {
   static async start(nodename: string, options: ApiServerOptions = {}): Promise<KubernetesNodeDatastore> {
     const api = await startApiServer(options);
     try {
-      await api.kubectl(["apply", "--server-side", "-f", ROLES]);
+      await applyRoles(api);
       await untilAllowed(api, PLUGIN, "get", "pods");
       await createNode(api, nodename, []);
       return new KubernetesNodeDatastore(api, api.issue(PLUGIN).kubeconfigFile);
