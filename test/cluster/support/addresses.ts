@@ -5,6 +5,7 @@ import ipaddr from "ipaddr.js";
 import { mustNetplugctl } from "../../support/cli/netplugctl.ts";
 import type { Cluster } from "./cluster.ts";
 import { kubernetesAccess } from "./datastores.ts";
+import { addressesInUseOf, type BlockRecord } from "../../support/servers/block-record.ts";
 import { eventually } from "../../support/time/eventually.ts";
 
 interface List<T> {
@@ -31,22 +32,8 @@ export async function addressesInBlocks(cluster: Cluster, ofNode?: string): Prom
 }
 
 function addressesOf({ cidr, allocations }: BlockObject["spec"]): readonly string[] {
-  const [first, length] = ipaddr.parseCIDR(cidr);
-  const bytes = first.toByteArray();
-  const size = 2 ** (8 * bytes.length - length);
-  const { free } = JSON.parse(allocations) as { readonly free: string };
-  const unused = new Set(free === "" ? [] : free.split(",").flatMap(ordinalsOf));
-  return Array.from({ length: size }, (_, ordinal) => ordinal)
-    .filter((ordinal) => !unused.has(ordinal))
-    .map((ordinal) => {
-      const sum = (bytes.at(-2) ?? 0) * 256 + (bytes.at(-1) ?? 0) + ordinal;
-      return ipaddr.fromByteArray([...bytes.slice(0, -2), sum >> 8, sum & 255]).toString();
-    });
-}
-
-function ordinalsOf(range: string): readonly number[] {
-  const [first = 0, last = first] = range.split("-").map(Number);
-  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  const { free } = JSON.parse(allocations) as BlockRecord;
+  return addressesInUseOf({ cidr, free });
 }
 
 /** Those of all pods of the cluster that have not ended, as the kubelet heard them from the plugin; sorted. */

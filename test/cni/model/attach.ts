@@ -2,7 +2,7 @@
 
 import { expect } from "bun:test";
 import type { CniReply } from "../../support/programs/cni.ts";
-import { withoutLength } from "./arithmetic.ts";
+import { withoutLength } from "../../support/ip-arithmetic.ts";
 import { type Forecast, forecast, type Refusal } from "./forecast.ts";
 import { hostSideOf, nameOf } from "./invariants.ts";
 import type { BlockView } from "./oracle.ts";

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import type { CniReply } from "../../support/programs/cni.ts";
 import { check, expectRefusal, noteAdd } from "./attach.ts";
-import { canonical, type Family, familyOf, isWithin } from "./arithmetic.ts";
+import { canonical, type Family, familyOf, isWithin } from "../../support/ip-arithmetic.ts";
 import { setReady } from "./cluster-commands.ts";
 import { type Command, command } from "./command.ts";
 import { allocatedTo, allowedPools, explicitOf, type Forecast, forecast } from "./forecast.ts";

@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import fc from "fast-check";
 import { add, del } from "./attach.ts";
-import { addressesIn, familyOf, haveCommon, isWithin, withoutLength } from "./arithmetic.ts";
+import { addressesIn, familyOf, haveCommon, isWithin, withoutLength } from "../../support/ip-arithmetic.ts";
 import { anyIndex, type Command, command, isReady, pickFrom } from "./command.ts";
 import { forecast } from "./forecast.ts";
 import { nameOf } from "./invariants.ts";

@@ -1,6 +1,6 @@
 /** What an ADD must answer, said by the contract and by what is stored before it. */
 
-import { canonical, type Family, familyOf, isWithin } from "./arithmetic.ts";
+import { canonical, type Family, familyOf, isWithin } from "../../support/ip-arithmetic.ts";
 import type { BlockView } from "./oracle.ts";
 import { type Asked, isOwner, type NodeName, type PoolSpec, RACKS, type State } from "./state.ts";
 import { supplyOf } from "./supply.ts";

@@ -1,11 +1,11 @@
 /** What is really there, as others than us see it: `ip -j`, etcd's own answers, and the raw objects of the API server. */
 
 import type { ApiServer } from "../../support/servers/api-server.ts";
-import type { BlockRecord } from "../../support/servers/block-record.ts";
+import { addressesInUseOf, type BlockRecord } from "../../support/servers/block-record.ts";
 import { readEtcd } from "../../support/servers/etcd-content.ts";
 import { snapshotNetwork } from "../../support/node/network-snapshot.ts";
 import { readPodRecords } from "../../support/servers/pod-records.ts";
-import { addressesIn, canonical, withoutLength } from "./arithmetic.ts";
+import { canonical, withoutLength } from "../../support/ip-arithmetic.ts";
 
 /** Who holds an address, as far as the model compares. */
 export interface Owner {
@@ -79,16 +79,11 @@ export async function readStoredInKubernetes(api: ApiServer): Promise<Stored> {
   };
 }
 
-/** The record of a block says which ordinals are free; the rows are the owners of the others, in their order. */
+/** The rows of a record are the owners of the addresses in use, in their order. */
 function toBlockView(text: string): BlockView {
-  const { cidr, node, groups, allocations, free } = JSON.parse(text) as BlockRecord;
-  const isFree = new Set(
-    (free === "" ? [] : free.split(",")).flatMap((range) => {
-      const [first = 0, last = first] = range.split("-").map(Number);
-      return Array.from({ length: last - first + 1 }, (_, i) => first + i);
-    }),
-  );
-  const taken = addressesIn(cidr).filter((_, ordinal) => !isFree.has(ordinal));
+  const record = JSON.parse(text) as BlockRecord;
+  const { cidr, node, groups, allocations } = record;
+  const taken = addressesInUseOf(record);
   if (taken.length !== allocations.length)
     throw new Error(`block ${cidr}: ${allocations.length} owners for ${taken.length} addresses: ${text}`);
   const allocated = taken.map((address, i): [string, Owner] => {
@@ -96,7 +91,7 @@ function toBlockView(text: string): BlockView {
     const [id = "", group = ""] = typeof row === "string" ? row.split(" ") : [row[2], row[0].toString(36)];
     const [network = "", ifName = "", onNode = ""] = groups[Number.parseInt(group, 36)] ?? [];
     const containerID = typeof row === "string" ? Buffer.from(id.slice(0, 43), "base64url").toString("hex") : id;
-    return [canonical(address), { network, containerID, ifName, node: onNode }];
+    return [address, { network, containerID, ifName, node: onNode }];
   });
   return { cidr, node, allocated: new Map(allocated) };
 }

@@ -2,7 +2,7 @@
 
 import { expect } from "bun:test";
 import fc from "fast-check";
-import { haveCommon } from "./arithmetic.ts";
+import { haveCommon } from "../../support/ip-arithmetic.ts";
 import { anyIndex, type Command, command, isReady, pickFrom } from "./command.ts";
 import type { BlockView } from "./oracle.ts";
 import type { PoolSpec, State } from "./state.ts";

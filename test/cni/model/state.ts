@@ -1,7 +1,7 @@
 /** The model: who has which address, what gives addresses, and what is learned of a call. */
 
 import type { TestNetns } from "../../support/node/netns.ts";
-import { type Family, isWithin, withLength } from "./arithmetic.ts";
+import { type Family, isWithin, withLength } from "../../support/ip-arithmetic.ts";
 import type { Owner } from "./oracle.ts";
 
 export const NODES = ["node-a", "node-b"] as const;

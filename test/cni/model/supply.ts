@@ -1,6 +1,6 @@
 /** From where automatic addresses may come: the rules of claiming, taking over and borrowing, as the contract has them. */
 
-import { addressesIn, type Family, familyOf, haveCommon, partsOf } from "./arithmetic.ts";
+import { addressesIn, type Family, familyOf, haveCommon, partsOf } from "../../support/ip-arithmetic.ts";
 import type { BlockView } from "./oracle.ts";
 import type { NodeName, PoolSpec, State } from "./state.ts";
 

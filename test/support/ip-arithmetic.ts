@@ -1,4 +1,4 @@
-/** For the model: arithmetic of addresses by `ipaddr.js`, which is not ours. */
+/** For tests: arithmetic of addresses by `ipaddr.js`, which is not ours. */
 
 import ipaddr from "ipaddr.js";
 
