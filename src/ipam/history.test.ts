@@ -3,7 +3,6 @@ import { playHistories } from "../../test/support/ipam/ipam-model.ts";
 import { createIpamWorld, requestFor } from "../../test/support/ipam/ipam.ts";
 import { releaseAttachment } from "../../test/support/ipam/ipam-operations.ts";
 import { testSeed } from "../../test/support/seed.ts";
-import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import type { Clock } from "../lib/ports.ts";
@@ -14,13 +13,7 @@ import type { TransactPorts } from "./transact/transact.ts";
 const seed = testSeed();
 
 test("whatever happens: no address twice, none that is reserved or cools down, a released one last, 101 only when nothing is left", async () => {
-  await playHistories({
-    start: async () => await Promise.resolve(new MemoryDatastore()),
-    // What is imported only when it is needed comes with the event loop: without its turn this file alone would never end.
-    pause: async () => await new Promise(setImmediate),
-    seed,
-    numRuns: 150,
-  });
+  await playHistories(seed, 150);
 }, 120_000);
 
 /** Time in which waiting costs nothing but turns of the event loop. */
