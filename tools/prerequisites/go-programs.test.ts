@@ -7,6 +7,7 @@ import {
   API_SERVER_PROGRAMS,
   areClusterProgramsBuilt,
   CLUSTER_PROGRAMS,
+  clusterVersion,
   clusterProgram,
   clusterProgramPath,
   ensureClusterPrograms,
@@ -59,6 +60,7 @@ test("a module named in the environment gives all of Kubernetes but kubectl, and
   const others = CLUSTER_PROGRAMS.filter((name) => clusterProgramPath(name, env) !== clusterProgramPath(name, {}));
   expect(others.toSorted()).toEqual(["kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubelet"]);
   expect(kubernetesVersion(OLDEST_KUBERNETES_MODULE)).not.toBe(kubernetesVersion());
+  expect([clusterVersion(env), clusterVersion({})]).toEqual([kubernetesVersion(OLDEST_KUBERNETES_MODULE), kubernetesVersion()]);
   expect(() => clusterProgramPath("kubelet", { [KUBERNETES_MODULE]: "nowhere" })).toThrow(/^nowhere\/go\.mod: is missing, or/);
 });
 
