@@ -24,9 +24,13 @@ export async function add(state: State, world: World, asked: Asked): Promise<voi
   if (reply.status === 0) await check(state, world, asked);
 }
 
-/** What a runtime asks for `netplugctl` cannot know, nor what it has no namespace for; and an attachment keeps what it has. */
+/**
+ * What a runtime asks for `netplugctl` cannot know, nor what it has no namespace for; and an attachment keeps what it has. A fixed address that
+ * another interface of the sandbox has it calls an earlier sandbox's, because it speaks of a new one.
+ */
 function isExplicable(state: State, { sandbox, ifName, demand }: Asked): boolean {
-  const isKnown = demand.explicit !== undefined || state.attachment(sandbox, ifName) !== undefined;
+  const isFixed = sandbox.pod?.annotations.ipAddrs !== undefined && state.attachmentsOf(sandbox).length > 0;
+  const isKnown = demand.explicit !== undefined || isFixed || state.attachment(sandbox, ifName) !== undefined;
   return state.isReady && sandbox.hasNetns && !sandbox.isStale && !isKnown && state.log.length % EXPLAINED_EVERY === 0;
 }
 
