@@ -183,6 +183,28 @@ describe("a route to the pod's address", () => {
     expect([node.links(node.host).toSorted(), node.links(pod)]).toEqual([["other", "stale"], []]);
   });
 
+  test.each([
+    [
+      "that counts before ours is named",
+      "fd00:65::7",
+      "512",
+      /^use address ".*7\/128": EEXIST \(file exists\): interface "stale" has a route to it; /,
+    ],
+    ["that counts after ours is no obstacle", "fd00:65::7", "2048", undefined],
+    ["of IPv4 is none either: ours has the best metric", "10.65.0.7", "50", undefined],
+  ])("%s", (_, address, metric, refusal) => {
+    using node = new NamespacedNode();
+    const pod = node.addPlace("a");
+    node.ip(node.host, "link add name stale type bridge");
+    node.ip(node.host, "link set stale up");
+    node.ip(node.host, `route add ${address} dev stale metric ${metric}`);
+    const refused = refusalOf(node, pod, address);
+    expect(refused?.message).toEqual(refusal === undefined ? undefined : expect.stringMatching(refusal));
+    const link = podLink("ctr", { addresses: [address] });
+    if (refusal === undefined) expect(inspect(node, pod, link)).toEqual([]);
+    else expect([node.links(node.host), node.links(pod)]).toEqual([["stale"], []]);
+  });
+
   test("that leads nowhere is named as well", () => {
     using node = new NamespacedNode();
     const pod = node.addPlace("a");

@@ -1,4 +1,7 @@
-/** Addresses that the node needs itself: its own, which no pod can have, and those of its gateways, which no pod should be given. */
+/**
+ * Addresses that no pod can have: the node's own, and those to which a better route leads elsewhere. And those of the node's gateways, which no pod
+ * should be given.
+ */
 
 import { type Address, equalAddresses, toAddressBytes } from "../../lib/ip/address.ts";
 import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
@@ -11,8 +14,8 @@ import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 export const USE_ADDRESS = "use address";
 
 /**
- * Refuses addresses that the node needs itself. Call it before there is a route to them: what the node sends to a gateway must not come to the pod,
- * not even until the undo, and what it sends to itself never would.
+ * Refuses addresses that the node needs itself, and those that a route of somebody else would keep from the pod. Call it before there is a route
+ * to them: what the node sends to a gateway must not come to the pod, not even until the undo, and what it sends to itself never would.
  *
  * @param mayBeGateways whether the node may have routes by them
  * @throws {KernelError}
@@ -22,8 +25,7 @@ export function requireUnneeded(host: RouteSocket, addresses: readonly Address[]
   for (const [i, address] of addresses.entries()) {
     const reply = outcomes[i]?.replies[0];
     const route = reply && toRoute(reply);
-    if (route === undefined) continue;
-    if (route.isLocal || (!mayBeGateways && isGateway(host, address, route))) throw refuseAddress(address);
+    if (route && (route.isLocal || route.hidesOthers || (!mayBeGateways && isGateway(host, address, route)))) throw refuseAddress(address);
   }
 }
 

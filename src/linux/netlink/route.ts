@@ -54,6 +54,11 @@ export interface Route {
   readonly isLocal: boolean;
   /** `RTPROT_…` */
   readonly protocol: number;
+  /**
+   * Whether it keeps all traffic to a single address of IPv6 from a route that is added without a metric: the kernel refuses that one only if it
+   * has the same metric. One of IPv4 that is added without a metric is always the best.
+   */
+  readonly hidesOthers: boolean;
 }
 
 /** A route that shall be there. */
@@ -110,20 +115,24 @@ export function toRoute({ payload }: NetlinkMessage): Route | undefined {
   let index: Ifindex | undefined;
   let gateway: Address | undefined;
   let table = readField(payload, 4, 1);
+  let metric = 0;
+  const length = readField(payload, 1, 1);
   const type = readField(payload, 7, 1);
   visitAttributes(payload, ROUTE_HEADER_BYTES, (type, value) => {
     if (type === RTA_DST) base = fromAddressBytes(readBytes(value)).value;
     else if (type === RTA_OIF) index = readNumber(value) as Ifindex;
     else if (type === RTA_GATEWAY) gateway = fromAddressBytes(readBytes(value));
     else if (type === RTA_TABLE) table = readNumber(value);
+    else if (type === RTA_PRIORITY) metric = readNumber(value);
   });
   return {
-    destination: { family, base, length: readField(payload, 1, 1) },
+    destination: { family, base, length },
     index,
     gateway,
     table,
     isLocal: type >= RTN_LOCAL && type <= RTN_ANYCAST,
     protocol: readField(payload, 5, 1),
+    hidesOthers: length === 128 && table === RT_TABLE_MAIN && metric < 1024,
   };
 }
 
