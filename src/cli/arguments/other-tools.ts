@@ -1,7 +1,7 @@
 /** Commands and kinds of `kubectl` and of other networks' tools, and what does the same here. */
 
 import { tryParseAddress } from "../../lib/ip/address.ts";
-import { LOCK } from "../suggested-commands.ts";
+import { LOCK, UNLOCK } from "../suggested-commands.ts";
 
 /** Where a proposed command takes over the words that follow. */
 const OBJECT = "KIND NAME";
@@ -25,10 +25,16 @@ const COMMANDS: ReadonlyMap<string, string> = new Map([
   ["node", "get nodes -o wide"],
   ["endpoint", "get workloadendpoints -A"],
   ["datastore", LOCK],
+  ["datastore migrate unlock", UNLOCK],
+  ["datastore migrate export", "get ippools -o yaml"],
+  ["datastore migrate import", "apply -f FILE"],
   ["ipam list", "ipam show"],
   ["ipam ls", "ipam show"],
   ["ipam status", "ipam show"],
 ]);
+
+/** How many words behind those that name no command may tell what was meant. */
+const FURTHER_WORDS = 2;
 
 /** Commands whose file follows `-f`. */
 const FILE_COMMANDS: ReadonlySet<string> = new Set(["create", "apply", "diff", "replace", "validate"]);
@@ -63,7 +69,7 @@ export function commandMeantBy(words: readonly string[], following: readonly str
     if (FILE_COMMANDS.has(command) && argument.includes(".")) return `${command} -f ${argument}`;
     if (ADDRESS_COMMANDS.has(command) && tryParseAddress(argument) !== undefined) return `${command} --ip=${argument}`;
   }
-  const meant = COMMANDS.get(words.join(" "));
+  const meant = COMMANDS.get([...words, ...following.slice(0, FURTHER_WORDS)].join(" ")) ?? COMMANDS.get(words.join(" "));
   return following.length > 0 && following.every(isOfObject) ? meant?.replace(OBJECT, following.join(" ")) : meant;
 }
 
