@@ -3,11 +3,13 @@
 import { expect, test as onEtcd } from "bun:test";
 import { readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { joinEndpointName } from "../../src/api/endpoint-names.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { deleteCrds } from "../support/servers/delete-crds.ts";
-import { poolYaml } from "../support/cli/documents.ts";
+import { allocateFor } from "../support/cli/container-addresses.ts";
+import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { createNode, createPod, deletePod } from "../support/servers/kubernetes.ts";
 import { ShownDocument } from "../support/documents/document.ts";
 import { Reader } from "../support/documents/reader.ts";
@@ -41,6 +43,28 @@ onEtcd("the datastore of a container host is prepared, and has the pool", async 
   const printed = await onItsEtcd().type(shown.replace("http://127.0.0.1:2379", etcd.etcd.endpoint));
   expect(printed).toMatch(/pods +10\.65\.0\.0\/16/);
   expect(await etcd.stored("/netplug/v3/ippools/")).toEqual({ "/netplug/v3/ippools/pods": expect.objectContaining({ kind: "IPPool" }) });
+});
+
+onEtcd("all that a container host had which is gone for good is released, and nothing of a host with a similar name", async () => {
+  await etcd.reset();
+  await onItsEtcd().type("netplugctl init");
+  await etcd.createPool("blue", "10.65.0.0/24");
+  const containers = [
+    ["c1", "rack-1"],
+    ["c2", "rack-1"],
+    ["c3", "rack-1-cni"],
+    ["c4", "rack"],
+  ] as const;
+  for (const [containerID, node] of containers) {
+    const name = joinEndpointName(node, "cni", containerID, "eth0");
+    const ip = await allocateFor(etcd.datastore, containerID, node, { agoMs: 120_000, owner: { endpoint: name, namespace: "default" } });
+    const spec = { orchestrator: "cni", node, containerID, endpoint: "eth0", ipNetworks: [`${ip}/32`] };
+    await etcd.done(["apply", "-f", "-"], { stdin: resourceYaml("WorkloadEndpoint", name, spec, "default") });
+  }
+  const shown = CONTAINER_HOSTS.block("", "node=NODE").replace("NODE", "rack-1");
+  expect(await onItsEtcd().type(shown)).toContain("released 2 of 2 leaked addresses");
+  expect(await onItsEtcd().type("netplugctl ipam check")).toContain("2 allocations, 2 endpoints\nfound 0 problems");
+  expect(await onItsEtcd().type("netplugctl get wep -A")).toMatch(/ c3 +rack-1-cni [^]* c4 +rack /);
 });
 
 onKubernetes("a cluster is prepared: CRDs, roles and the pool (needs cluster)", async () => {
