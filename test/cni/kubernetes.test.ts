@@ -60,6 +60,19 @@ describe("a pod", () => {
     await deletePod(api, pod);
   });
 
+  test("whose annotations leave no room for its record is code 104, which says so, and nothing stays (needs cluster)", async () => {
+    const key = "example.com/large";
+    const pod = await createPod(api, { name: "large", otherAnnotations: { [key]: "x".repeat(256 * 1024 - key.length) } });
+    using netns = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
+    const { json } = await node.call("ADD", call);
+    const why = "leave no room for the record of its addresses: remove or shorten one";
+    expect([json?.code, json?.msg, netns.link("eth0")]).toEqual([104, expect.stringContaining(why), undefined]);
+    expect(await node.addressesInUse()).toBe(0);
+    await node.del(call);
+    await deletePod(api, pod);
+  });
+
   test("that was made anew is neither stamped by the old one's ADD nor touched by its DEL (needs cluster)", async () => {
     const old = await makePod();
     using oldNetns = new TestNetns();

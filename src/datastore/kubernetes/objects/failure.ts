@@ -46,10 +46,19 @@ export function toResourceError(thrown: unknown): unknown {
 /** What a failed write into a pod means. It is not ours: an admission policy forbids it, or it has more annotations than one object may. */
 export function toEndpointError(thrown: unknown): unknown {
   if (thrown instanceof KubeError && thrown.reason === "invalid") {
+    if (isTooMuchAnnotated(thrown)) {
+      const message = `${thrown.message}; its other annotations leave no room for the record of its addresses: remove or shorten one`;
+      return new NetplugError("malformedRequest", message, { cause: thrown });
+    }
     const message = `${thrown.message}; something in the cluster forbids to record addresses in this pod`;
     return new NetplugError("accessDenied", message, { cause: thrown });
   }
   return toDatastoreError(thrown);
+}
+
+/** An API server counts all annotations of an object together, keys and values: 256 KiB at most. */
+function isTooMuchAnnotated({ message }: KubeError): boolean {
+  return message.includes("metadata.annotations: Too long");
 }
 
 /** We ask for strict answers: a field that the CRD does not have would get lost. */
