@@ -37,6 +37,8 @@ then borrows from the block of another node unless \`strictAffinity\` forbids it
 
 \`vxlanMode\`, \`ipipMode\`, \`natOutgoing\` and \`disableBGPExport\` are kept for the node agent, which is to come: today they have no effect, and nobody takes
 addresses for tunnels or load balancers.`,
+  IPReservation: `Every address of a pool is given, the first and the last ones too, such as 10.65.0.0 and 10.65.0.255: a pod has its address alone, without a network
+around it. Reserve those that something outside of the cluster, such as a router or a firewall, takes for addresses of a network itself.`,
   IPAMConfiguration: "`netplugctl ipam configure` changes single settings, `netplugctl ipam show --show-configuration` shows them.",
   ClusterInformation:
     "Made by `netplugctl init`, and patched to lock and unlock the datastore: [netplugctl.md](netplugctl.md#lock-and-unlock).",
