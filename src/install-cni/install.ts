@@ -12,7 +12,7 @@ import { withFolderLock } from "./files/folder-lock.ts";
 import { type Folders, openFolders, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
 import { warnOfMoves, warnOfNodeName } from "./network-config/config-moves.ts";
-import { warnOfEarlierConfigs } from "./network-config/earlier-configs.ts";
+import { EarlierConfigs } from "./network-config/earlier-configs.ts";
 import { makeConfigText } from "./network-config/config-text.ts";
 import { warnOfMissingPlugins } from "./network-config/missing-plugins.ts";
 import { NodeRuntime } from "./network-config/node-runtime.ts";
@@ -32,6 +32,7 @@ export class Installation implements Disposable {
   readonly #folders: Folders;
   readonly #account: PluginAccount | undefined;
   readonly #runtime: NodeRuntime | undefined;
+  readonly #earlierConfigs: EarlierConfigs;
   #assets: TlsAssets = {};
   /** Those that were copied to the host; a copy may have failed. */
   #copied: TlsAssets = {};
@@ -48,6 +49,7 @@ export class Installation implements Disposable {
     this.#host = host;
     this.#log = log;
     this.#folders = openFolders(settings, host.disk);
+    this.#earlierConfigs = new EarlierConfigs(settings.confName, host.disk, log);
     this.#account = settings.kube === undefined ? undefined : new PluginAccount(settings, settings.kube, host);
     this.#runtime = this.#account === undefined ? undefined : new NodeRuntime(settings, this.#account, host, log);
   }
@@ -84,7 +86,7 @@ export class Installation implements Disposable {
       for (const before of this.#replacedConfigs()) warnOfMoves(before, config, this.#log);
       this.#writeConfig(config);
       this.#removeOldConfig();
-      warnOfEarlierConfigs(this.#folders.conf, settings.confName, this.#host.disk, this.#log);
+      this.#earlierConfigs.warnOfNew(this.#folders.conf);
     });
   }
 
@@ -118,13 +120,14 @@ export class Installation implements Disposable {
 
   /**
    * Restores what somebody removed or emptied, folders too, and copies certificates that have changed. Another file that differs from ours is
-   * left alone: a newer installer may have written it.
+   * left alone: a newer installer may have written it. Warns of network configs that come before ours by now.
    *
    * @throws NetplugError, LostFolder when it never can
    */
   async reconcile(): Promise<void> {
     const { disk } = this.#host;
     openFolders(this.#settings, disk);
+    this.#earlierConfigs.warnOfNew(this.#folders.conf);
     await this.#placeBinaries(false);
     const kubeconfig = await this.#makeKubeconfig();
     const mustCopy = this.#mustCopyAssets();

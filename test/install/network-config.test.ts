@@ -1,4 +1,4 @@
-/** The network config that one run writes: from a template or by itself, and what is warned about. */
+/** The network config that a run writes: from a template or by itself, and what is warned about. */
 
 import { describe, expect, test } from "bun:test";
 import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -7,6 +7,7 @@ import { KernelError } from "../../src/linux/kernel-error.ts";
 import { statusAnswer } from "../kube/support/fake-api-server.ts";
 import { share } from "../support/share.ts";
 import { CONFLIST, errorOf, filesWith, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
+import { stay } from "./support/stay.ts";
 
 const api = share(() => startTokenServer());
 
@@ -255,6 +256,30 @@ describe("the network config", () => {
     expect(await warningOf()).toEqual(["00-other.conf", "05-other.conflist"]);
     expect(await warningOf({ CNI_OLD_CONF_NAME: "00-other.conf" })).toEqual(["05-other.conflist"]);
     expect(await warningOf({ CNI_CONF_NAME: "04-netplug.conflist" })).toBeUndefined();
+  });
+
+  test("is warned of another one that comes before it by now, once", async () => {
+    using node = new InstallNode();
+    const staying = await stay(node);
+    const other = "net.d/05-other.conflist";
+    const look = async (...names: readonly string[]): Promise<void> => {
+      for (const name of names) node.write(name, "{}");
+      await staying.look();
+    };
+    await look("net.d/99-later.conflist");
+    await look(other);
+    await look(other, "net.d/04-more.conf");
+    rmSync(join(node.folder, other));
+    await look();
+    await look(other);
+    const { log } = await staying.stop();
+    const warnings = log.filter(({ msg }) => msg.startsWith("another network config comes first"));
+    const both = ["04-more.conf", "05-other.conflist"];
+    expect(warnings.map(({ level, fields }) => [level, fields["names"]])).toEqual([
+      ["WARNING", ["05-other.conflist"]],
+      ["WARNING", both],
+      ["WARNING", both],
+    ]);
   });
 
   test("goes without a kubeconfig where nothing says where the API server is, which is warned about", async () => {
