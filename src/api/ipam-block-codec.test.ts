@@ -97,6 +97,14 @@ describe("encodeBlock() and decodeBlock()", () => {
     expect(decodeBlock(text, REF)).toEqual(block);
   });
 
+  test("read past a field that a later version may have, and lose it", () => {
+    const block = fullBlock((i) => randomName(i, 20));
+    const text = encodeBlock(block);
+    const later = JSON.stringify({ ...(JSON.parse(text) as object), later: 1 });
+    expect(decodeBlock(later, REF)).toEqual(block);
+    expect(encodeBlock(decodeBlock(later, REF))).toBe(text);
+  });
+
   test("keep the order of reuse", () => {
     const block = fullBlock((i) => `web-${i}`);
     const some: Block = { ...block, allocations: block.allocations.slice(1, 5), free: [...range(64).slice(5), 0] };
