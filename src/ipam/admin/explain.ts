@@ -1,13 +1,13 @@
 /** What a new attachment would be given now, and from which pools: the decision of an ADD, of which nothing is written. */
 
-import type { Write } from "../../datastore/datastore.ts";
+import type { Query, Write } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { type Address, type Family, toAddressText } from "../../lib/ip/address.ts";
 import { containsAddress, equalPrefixes, type Prefix } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Labels } from "../../policy/selector/matches.ts";
 import { IP_POOLS } from "../cluster.ts";
-import { type Facts, know } from "../facts.ts";
+import { collectWanted, type Facts, FactsWanted, know, toFacts } from "../facts.ts";
 import { type AllocatedAddress, type AllocationPlan, allocationQueries, planAllocation } from "../plan-allocation.ts";
 import { type Pool, type PoolTable, toPoolTable, toPoolText } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
@@ -148,7 +148,11 @@ function explainPools(
   ];
 }
 
-/** Says of those that could be used, but come before the one that gives the address, why it is none of theirs. */
+/**
+ * Says of those that could be used, but come before the one that gives the address, why it is none of theirs.
+ *
+ * @throws {FactsWanted} what must be read first, for all of them at once: a round trip for each would take minutes where there are many
+ */
 function explainUnused(
   explained: readonly ExplainedPool[],
   { pools }: PoolTable,
@@ -156,11 +160,16 @@ function explainUnused(
   whyNot: (pool: Pool) => string | undefined,
 ): readonly ExplainedPool[] {
   const end = explained.find(({ name }) => name === giver?.pool)?.order ?? Infinity;
-  return explained.map((one) => {
+  const wanted: Query[] = [];
+  const answers = explained.map((one) => {
     const pool = one.order === undefined || one.order >= end ? undefined : pools.find(({ name }) => name === one.name);
-    const reason = pool === undefined ? undefined : whyNot(pool);
-    return reason === undefined ? one : { ...one, reason };
+    if (pool === undefined) return one;
+    const answer = collectWanted(() => whyNot(pool));
+    if ("wanted" in answer) wanted.push(...answer.wanted);
+    return "wanted" in answer || answer.decided === undefined ? one : { ...one, reason: answer.decided };
   });
+  if (wanted.length > 0) throw new FactsWanted(wanted);
+  return answers;
 }
 
 const COMES_FIRST = {
@@ -174,13 +183,19 @@ const COMES_FIRST = {
 function whyNotGiven(pool: Pool, giver: PromisedAddress | undefined, question: Question, facts: Facts, attempt: Try): string | undefined {
   const { family } = pool.cidr;
   const alone = { ...question, use: "Workload", families: [family], pools: { [family]: [pool.name] }, namedBy: {} } as const;
-  const [outcome] = planAllocation([alone], facts, attempt).outcomes;
+  const [outcome] = planAllocation([alone], withoutOthers(pool, facts), attempt).outcomes;
   if (outcome !== undefined && "error" in outcome) {
     const { message } = outcome.error;
     const before = `pool ${toPoolText(pool)}: `;
     return message.includes(before) ? message.slice(message.indexOf(before) + before.length) : message;
   }
   return giver && `${COMES_FIRST[giver.source]} of pool ${quote(giver.pool)} comes first`;
+}
+
+/** The facts as if there was no other pool: all of them would be read anew for each. */
+function withoutOthers({ name }: Pool, facts: Facts): Facts {
+  const stored = know(facts, IP_POOLS).filter(({ value }) => value.metadata.name === name);
+  return toFacts([IP_POOLS], [stored], facts);
 }
 
 /** A named pool that cannot be used is among the refusals of the plan. */
