@@ -102,6 +102,15 @@ describe("on etcd", () => {
     expect(stderr).toEndWith("full: its only address is in use\nnext: netplugctl ipam check\n");
   });
 
+  always("where a pool of one family comes later, and the other has none, no address has leaked", async () => {
+    await world.createPool("a", "10.65.0.0/16");
+    await world.createPool("b", "10.66.0.0/16");
+    await allocateFor(world.datastore, "c1", "n1", { address: "10.66.0.0" });
+    const { status, stdout, stderr } = await world.ctl(["ipam", "explain", "--node=n1", "--families=IPv4,IPv6"]);
+    expect([status, stdout]).toEqual([1, expect.stringContaining('the node\'s own block of pool "b" comes first')]);
+    expect(stderr).toMatch(/^an ADD would fail with code 101: .* there is no IPv6 pool; [^\n]*\n$/);
+  });
+
   always("while nobody is given anything, the report says why, and what the pools are", async () => {
     await world.createPool("pods", "10.65.0.0/16");
     await world.done(["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":false}}']);
@@ -202,10 +211,15 @@ describe("on Kubernetes", () => {
     [["--namespace=shop"], 2, "read options: got no --node, want one, or a --pod that is bound to one"],
     [["--node=n1", "--pod="], 2, 'read option "--pod": got "", want NAME or NAMESPACE/NAME'],
     [["--node=n1", "--namespace="], 2, 'read option "--namespace": got "", want a name'],
-    [["--node=n1", "--pod=shop/unbound", "--namespace=default"], 2, 'got "default" as --namespace, and "shop/unbound" as --pod'],
+    [
+      ["--node=n1", "--pod=shop/unbound", "-n", "default"],
+      2,
+      'got "default" as --namespace, and "shop/unbound" as --pod, want one namespace',
+    ],
     [["--node=n1", "--pod=shop/"], 2, 'read option "--pod": got "shop/", want NAME'],
     [["--node=n1", "--pod=pod/shop/unbound"], 2, 'read option "--pod": got "pod/shop/unbound", want NAME'],
-    [["--node=n1", "--pod=/unbound"], 2, 'read option "--namespace": got "", want a name'],
+    [["--node=n1", "--pod=/unbound"], 2, 'read option "--pod": got "/unbound", want NAME'],
+    [["--node=n1", "--pod=../unbound"], 2, 'read option "--pod": got "../unbound", want NAME'],
     [["--node=n1", "--pod=.."], 2, 'read option "--pod": got "..", want NAME'],
     [["--pod=none", "--node=n1"], 1, 'find pod "default/none": there is none'],
     [["--node=n1", "--namespace=none"], 1, 'find namespace "none": there is none'],

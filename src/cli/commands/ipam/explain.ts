@@ -104,12 +104,13 @@ async function readPod(cli: Cli, openKube: OpenKube, flags: ExplainFlags): Promi
 
 /** @throws {UsageError} what no pod is called, or two namespaces */
 function toPodName({ pod, namespace }: ExplainFlags): { readonly namespace: string | undefined; readonly name: string | undefined } {
-  const [name, ofName = namespace, more] = pod?.split("/").toReversed() ?? [];
-  if (name !== undefined && (more !== undefined || !isPathStep(name)))
+  const words = pod?.split("/") ?? [];
+  if (words.length > 2 || !words.every(isPathStep))
     throw new UsageError(`read option "--pod": got ${quote(pod ?? "")}, want NAME or NAMESPACE/NAME`);
-  if (ofName !== undefined) checkNameOption("namespace", ofName);
+  if (namespace !== undefined) checkNameOption("namespace", namespace);
+  const [name, ofName = namespace] = words.toReversed();
   if (namespace !== undefined && ofName !== namespace)
-    throw new UsageError(`read options: got ${quote(namespace)} as --namespace, and ${quote(pod ?? "")} as --pod`);
+    throw new UsageError(`read options: got ${quote(namespace)} as --namespace, and ${quote(pod ?? "")} as --pod, want one namespace`);
   return { namespace: ofName, name };
 }
 
@@ -206,8 +207,9 @@ function withoutAnyPod(text: string, { pod }: Asking): string {
 }
 
 /** Commands that help where the message does not say what to do. */
-function remediesFor({ refusals, pools }: Explanation): readonly string[] {
-  const isFull = pools.some(({ order, reason }) => order !== undefined && reason !== undefined);
+function remediesFor({ addresses, refusals, pools }: Explanation): readonly string[] {
+  const isGiven = (family: Family | undefined): boolean => addresses.some(({ address }) => address.family === family);
+  const isFull = pools.some(({ order, reason, cidr }) => order !== undefined && reason !== undefined && !isGiven(cidr?.family));
   // Addresses that leaked are missing there.
   const remedies = refusals.map((refusal) => (refusal.kind === "noAddressLeft" && isFull ? "ipam check" : remedyOf(refusal)));
   return [...new Set(remedies.filter((remedy) => remedy !== undefined))];
