@@ -115,14 +115,8 @@ describe("for a container", () => {
   });
 
   always("that nobody gets an address while the datastore is locked", async () => {
-    const setReady = (isReady: boolean) =>
-      node.ctl(["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isReady } })]);
-    await setReady(false);
-    try {
-      expect((await explainThenAdd(node, ["--node=node-a"])).refusals).toMatchObject([{ code: 11 }]);
-    } finally {
-      await setReady(true);
-    }
+    await using _ = await lock(node);
+    expect((await explainThenAdd(node, ["--node=node-a"])).refusals).toMatchObject([{ code: 11 }]);
   });
 
   always.each<[families: string, ipam: Readonly<Record<string, string>>]>([
@@ -132,6 +126,14 @@ describe("for a container", () => {
     await explainThenAdd(node, ["--node=node-a", `--families=${families}`], { config: node.config({ ipam }) });
   });
 });
+
+/** Locks the datastore until it is disposed of. */
+async function lock(node: TestNode): Promise<AsyncDisposable> {
+  const setReady = (isReady: boolean) =>
+    node.ctl(["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isReady } })]);
+  await setReady(false);
+  return { [Symbol.asyncDispose]: async () => void (await setReady(true)) };
+}
 
 async function makeNode(node: TestNode, name: string): Promise<void> {
   if (isOnEtcd) await node.apply({ apiVersion: "netplug.io/v3", kind: "Node", metadata: { name }, spec: {} });
@@ -180,6 +182,17 @@ if (!isOnEtcd) {
       await deletePod(api, { namespace: "default", name });
       await createPod(api, { name, annotations, otherAnnotations, spec: { nodeName: "node-a" } });
       expect((await explainThenAdd(node, [`--pod=${name}`], call)).refusals).toMatchObject([{ code: 102 }]);
+    });
+
+    test("whose annotation makes no sense, while the datastore is locked, which an ADD says first (needs cluster)", async () => {
+      const { args } = await createPod(api, { name: "locked", annotations: { ipAddrs: "10.67.0.77" }, spec: { nodeName: "node-a" } });
+      await using _ = await lock(node);
+      const { stdout } = await runNetplugctl(node.datastore.env, ["ipam", "explain", "--pod=locked", "-o", "json"]);
+      const { refusals } = JSON.parse(stdout) as Report;
+      const netns = calls.use(new TestNetns());
+      const { json = {} } = await node.call("ADD", { args, containerID: node.newContainerID(), netns: netns.path });
+      expect(refusals.map(({ code }) => code)).toEqual([11, 104]);
+      expect(refusals[0]).toEqual({ code: 11, message: json.msg ?? "" });
     });
 
     test("whose address an earlier pod of its name still has (needs cluster)", async () => {

@@ -65,7 +65,8 @@ export async function ipamExplain(cli: Cli, flags: ExplainFlags): Promise<number
     // As an ADD does it.
     const onLeftOut = (cidr: string, reason: string): void => note(cli, `warning: block ${quote(cidr)} is left out: ${reason}`);
     const explained = await explain(toTransactPorts(cli, withoutDamaged(datastore, { onLeftOut })), toQuestion(asking));
-    const explanation = { ...explained, refusals: [...(asking.malformed === undefined ? [] : [asking.malformed]), ...explained.refusals] };
+    // An ADD looks at the datastore first: while that is locked, the pod does not count.
+    const explanation = { ...explained, refusals: [...explained.refusals, ...(asking.malformed === undefined ? [] : [asking.malformed])] };
     const tell = (text: string): void => note(cli, withoutAnyPod(text, asking));
     for (const warning of warningsOf(cli, asking, explanation)) tell(`warning: ${warning}`);
     if (flags.output === undefined) printText(cli, asking, explanation);
