@@ -6,7 +6,7 @@ import { type Address, parseAddress } from "../lib/ip/address.ts";
 import { baseOf, parsePrefix, sizeOf, tryParsePrefix } from "../lib/ip/prefix.ts";
 import type { AdoptFlags } from "./commands/ipam/adopt.ts";
 import type { CheckFlags } from "./commands/ipam/check.ts";
-import type { ExplainFlags } from "./commands/ipam/explain.ts";
+import type { ExplainFlags } from "./commands/ipam/explain-asking.ts";
 import type { ReleaseFlags } from "./commands/ipam/release.ts";
 import type { ShowFlags } from "./commands/ipam/show.ts";
 import type { SplitFlags } from "./commands/ipam/split.ts";

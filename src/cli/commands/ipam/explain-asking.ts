@@ -1,0 +1,112 @@
+/** What `ipam explain` is asked: who would ask for addresses, where, and for which. */
+
+import { type PodRequest, readPodRequest } from "../../../endpoint/annotations/read-pod-request.ts";
+import { toPodText } from "../../../endpoint/annotations/sources.ts";
+import { isNodeName, NODE_NAME } from "../../../endpoint/names.ts";
+import type { Question } from "../../../ipam/admin/explain.ts";
+import type { Family } from "../../../lib/ip/address.ts";
+import { NetplugError } from "../../../lib/errors.ts";
+import { quote, quoteValue } from "../../../lib/quote.ts";
+import { defaultNamespaceOf } from "../../access/default-namespace.ts";
+import { CommandFailed, UsageError } from "../../failure.ts";
+import type { Cli, OpenKube } from "../../io.ts";
+import type { AskingPod } from "../../kubernetes/asking-pod.ts";
+import type { ReportFormat } from "../../output/format.ts";
+import { checkNameOption, isPathStep } from "../../resources/name-arguments.ts";
+
+/** By their names on the command line. */
+const FAMILIES = { IPv4: 4, IPv6: 6 } as const satisfies Record<string, Family>;
+
+/** Where the pod would run, which one it would be like, and what the network config there says of pools. */
+export interface ExplainFlags {
+  /** Absent: that of `pod`. */
+  readonly node?: string;
+  /** `NAME`, or `NAMESPACE/NAME`. */
+  readonly pod?: string;
+  readonly namespace?: string;
+  /** As the network config says by `assign_ipv4` and `assign_ipv6`. */
+  readonly families?: readonly (keyof typeof FAMILIES)[];
+  /** As `ipv4_pools` of the network config, and its fellow. */
+  readonly ipv4Pools?: readonly string[];
+  readonly ipv6Pools?: readonly string[];
+  readonly output?: ReportFormat;
+}
+
+/** Who would ask, and for what. */
+export interface Asking {
+  /** undefined on etcd, which knows of no pod before it runs. */
+  readonly pod: AskingPod | undefined;
+  readonly node: string;
+  readonly request: Pick<PodRequest, "families" | "pools" | "namedBy" | "addresses" | "addressesWithoutIpam" | "floatingIPs">;
+  /** Why an ADD refuses what the annotations ask for; `request` then asks for nothing. */
+  readonly malformed: NetplugError | undefined;
+}
+
+const NOTHING: Asking["request"] = { families: [], pools: {}, namedBy: {}, addresses: [], addressesWithoutIpam: [], floatingIPs: [] };
+
+/**
+ * Reads the pod, if one is meant, and what it asks for.
+ *
+ * @throws {UsageError} for no node, or what no node, pod or namespace is called
+ * @throws {CommandFailed} for a pod or namespace that is not there
+ */
+export async function readAsking(cli: Cli, openKube: OpenKube | undefined, flags: ExplainFlags): Promise<Asking> {
+  const pod = openKube === undefined ? undefined : await readPod(cli, openKube, flags);
+  if (pod === undefined && (flags.pod ?? flags.namespace) !== undefined)
+    throw new CommandFailed("look for the pod: the datastore is etcd, which knows of none before it runs; give --node alone");
+  const node = flags.node ?? pod?.node;
+  if (node === undefined) throw new UsageError(`read options: got no --node, ${whyNoNode(pod)}`);
+  if (!isNodeName(node)) throw new UsageError(`got ${quoteValue(node)} as --node, want ${NODE_NAME}`);
+  try {
+    return { pod, node, request: toRequest(pod, flags), malformed: undefined };
+  } catch (thrown) {
+    if (!(thrown instanceof NetplugError)) throw thrown;
+    return { pod, node, request: NOTHING, malformed: thrown };
+  }
+}
+
+function whyNoNode(pod: AskingPod | undefined): string {
+  if (pod?.uid === undefined) return "want one, or a --pod that is bound to one";
+  return `and ${toPodText(pod)} is bound to none yet: kubectl describe pod says why`;
+}
+
+async function readPod(cli: Cli, openKube: OpenKube, flags: ExplainFlags): Promise<AskingPod> {
+  const { namespace, name } = toPodName(flags);
+  const { readAskingPod } = await import("../../kubernetes/asking-pod.ts");
+  return await readAskingPod(openKube, namespace ?? (await defaultNamespaceOf(cli)), name);
+}
+
+/** @throws {UsageError} what no pod is called, or two namespaces */
+function toPodName({ pod, namespace }: ExplainFlags): { readonly namespace: string | undefined; readonly name: string | undefined } {
+  const words = pod?.split("/") ?? [];
+  if (words.length > 2 || !words.every(isPathStep))
+    throw new UsageError(`read option "--pod": got ${quote(pod ?? "")}, want NAME or NAMESPACE/NAME`);
+  if (namespace !== undefined) checkNameOption("namespace", namespace);
+  const [name, ofName = namespace] = words.toReversed();
+  if (namespace !== undefined && ofName !== namespace)
+    throw new UsageError(`read options: got ${quote(namespace)} as --namespace, and ${quote(pod ?? "")} as --pod, want one namespace`);
+  return { namespace: ofName, name };
+}
+
+function toRequest(pod: AskingPod | undefined, { families = ["IPv4"], ipv4Pools = [], ipv6Pools = [] }: ExplainFlags): Asking["request"] {
+  // In the order of an ADD, whatever that of the option.
+  const wanted = [...new Set(families)].map((name) => FAMILIES[name]).sort((a, b) => a - b);
+  const configured = { families: wanted, pools: { 4: ipv4Pools, 6: ipv6Pools } };
+  if (pod === undefined) return { ...NOTHING, ...configured };
+  // As if they were on: whether they are, only the network config knows, see `warnOfFeatures`.
+  const featureControl = { ipAddrsNoIpam: true, floatingIPs: true };
+  return readPodRequest(pod, pod.namespaceAnnotations, { ...configured, ipam: { type: "netplug-ipam", isOwn: true }, featureControl });
+}
+
+/** The same, as address management is asked. */
+export function toQuestion({ pod, node, request: { families, addressesWithoutIpam, ...request } }: Asking): Question {
+  const owner = {
+    network: "",
+    containerID: "",
+    ifName: "",
+    node,
+    ...(pod?.uid !== undefined && { podUID: pod.uid, pod: pod.name, namespace: pod.namespace }),
+  };
+  const namespaceLabels = pod?.namespaceLabels ?? {};
+  return { ...request, owner, namespaceLabels, families: addressesWithoutIpam.length > 0 ? [] : families };
+}
