@@ -86,12 +86,19 @@ async function proposeObjects(cli: Cli, words: readonly string[], typed: string)
   const [first] = positional;
   const slash = typed.indexOf("/");
   const kindWord = slash > 0 && (first === undefined || first.includes("/")) ? typed.slice(0, slash) : first;
-  if (kindWord === undefined) return proposeKinds();
+  if (kindWord === undefined) return proposeFurtherKinds(typed);
   const info = findKind(kindWord);
   if (info === undefined || !isWritable(info) || (COMMANDS_WITH_ONE_NAME.has(command) && positional.length > 1)) return [];
   const names = await listNames(cli, info.kind, info.namespaced ? (namespace ?? (await defaultNamespaceOf(cli))) : undefined);
   const proposals = kindWord === first ? names : names.map((name) => `${kindWord}/${name}`);
   return proposals.filter((name) => !positional.includes(name));
+}
+
+/** The last of several may be being written: `ippools,ipr`. */
+function proposeFurtherKinds(typed: string): readonly string[] {
+  const before = typed.slice(0, typed.lastIndexOf(",") + 1);
+  const given = new Set(before.split(",").map((word) => findKind(word)?.plural));
+  return proposeKinds().flatMap((word) => (given.has(word) ? [] : [before + word]));
 }
 
 /** The last of a selector's requirements is being written: `zone=a,ra`. */

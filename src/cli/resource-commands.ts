@@ -27,7 +27,7 @@ function objectWords(placeholder: string, brief: string) {
   } as const;
 }
 
-const objects = objectWords("KIND [NAME]", "kind (singular, plural or short name) and names, or KIND/NAME");
+const objects = objectWords("KIND [NAME]", "kind (singular, plural or short name) and names, KIND,KIND, or KIND/NAME");
 const namedObjects = objectWords("KIND NAME", "kind (singular, plural or short name) and names, or KIND/NAME");
 const oneObject = objectWords("KIND NAME", "kind (singular, plural or short name) and name, or KIND/NAME");
 const objectAndLabels = objectWords("KIND NAME LABEL", "kind and name, then KEY=VALUE to set or KEY- to remove");

@@ -24,6 +24,8 @@ describe("proposals", () => {
     ["g", ["get"]],
     ["ipam s", ["show", "split"]],
     ["get cl", ["clusterinformations"]],
+    ["get ipp,tiers,ippools,ipr", ["ipp,tiers,ippools,ipreservations"]],
+    ["get ipp,ippoo", []],
     ["get ippool bl", ["black", "blue"]],
     ["get ipp blue ", ["black"]],
     ["get ippool/b", ["ippool/black", "ippool/blue"]],

@@ -137,7 +137,7 @@ describe("usage", () => {
     [["node", "status"], 'find command "node": there is none\n', "get nodes -o wide"],
     [["--config", "/dev/null", "ipam", "list"], 'find command "list": there is none\n', "--config /dev/null ipam show"],
     [["get", "pods"], 'find kind "pods": there is none, did you mean workloadendpoints? kinds are ', "get --help"],
-    [["get", "ipp,ipr"], 'read argument "ipp,ipr": want one kind; several in one command as KIND/NAME KIND/NAME', "get --help"],
+    [["get", "ipp,"], 'find kind "": there is none; kinds are ', "get --help"],
     [["completion", "tcsh"], 'make completion for "tcsh": want bash, zsh, fish', "completion --help"],
   ])("%j is wrong usage: %p", (argv, message, next) => {
     const { status, stdout, stderr } = run(argv);

@@ -31,6 +31,22 @@ describe("get of several kinds", () => {
     }
   });
 
+  test("with commas between them is all of each, or what has the name in each, and a kind that is named twice comes once", async () => {
+    expect(await world.done(["get", "ipp,clusterinfo,ippool", "-o", "name"])).toBe("ippool/blue\nippool/red\nclusterinformation/default\n");
+    expect(await world.done(["get", "wep,ipp", "-A"])).toMatch(/^NAMESPACE .*\nprod .*\n\nNAME .*\nblue .*\nred .*\n$/);
+    const { status, stdout, stderr } = await world.ctl(["get", "ipp,ipr", "-o", "json"]);
+    expect([status, stderr, (JSON.parse(stdout) as { readonly items: object[] }).items.length]).toEqual([0, "", 2]);
+    expect(await world.ctl(["get", "ipp,ipr", "blue", "-o", "name"])).toEqual({
+      status: 1,
+      stdout: "ippool/blue\n",
+      stderr: expect.stringContaining('find ipreservation "blue": there is none'),
+    });
+    expect(await world.ctl(["get", "ipp,ipr", "--watch"])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("use --watch with several kinds"),
+    });
+  });
+
   test("fails for whatever is missing or cannot be read, whichever kind comes last", async () => {
     await world.etcd.ctl(["put", "/netplug/v3/nodes/broken", "no JSON"]);
     for (const [first, fault] of [

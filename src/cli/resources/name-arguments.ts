@@ -14,18 +14,16 @@ export interface Named {
 }
 
 /**
- * Reads `KIND NAME…`, `KIND/NAME…` or a mix of kinds in the second form.
+ * Reads `KIND NAME…`, `KIND,KIND` with names that count for each of them, `KIND/NAME…` or a mix of kinds in the last form.
  *
  * @throws {UsageError} an unknown kind, or a word that fits neither form
  */
 export function parseNames(words: readonly string[]): readonly Named[] {
   const [first, ...rest] = words;
   if (first === undefined) throw new UsageError("read arguments: got none, want KIND [NAME…] or KIND/NAME…");
-  if (first.includes(","))
-    throw new UsageError(`read argument ${quote(first)}: want one kind; several in one command as KIND/NAME KIND/NAME`);
   if (!first.includes("/")) {
     rest.forEach(checkName);
-    return [{ info: parseKind(first), names: rest }];
+    return [...new Set(first.split(",").map(parseKind))].map((info) => ({ info, names: rest }));
   }
   const byKind = new Map<string, { readonly info: KindInfo; readonly names: string[] }>();
   for (const word of words) {
