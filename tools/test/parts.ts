@@ -131,6 +131,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "late-add",
       "limits",
       "model",
+      "moving",
       "prefetch",
       "other-main-plugins",
       "pod-annotations",

@@ -21,7 +21,7 @@ export function warnOfMoves(before: string, after: string, log: Log): void {
   // What netplug-ipam has given is found in the datastore, whoever is asked now.
   const keys = KEYS.filter((key) => isMoved(key) && was[key] !== "netplug-ipam");
   if (keys.length === 0) return;
-  const want = "drain the node before; afterwards look with netplugctl ipam check";
+  const want = "drain the node before, unless docs/moving.md has steps for this change; afterwards look with netplugctl ipam check";
   log.warning("the network config changes what addresses are recorded under: those of pods that run now may stay recorded", {
     keys,
     want,

@@ -47,6 +47,18 @@ export function podArgs({ namespace, name, uid }: { readonly namespace: string; 
   return `IgnoreUnknown=1;K8S_POD_NAMESPACE=${namespace};K8S_POD_NAME=${name}${uid === undefined ? "" : `;K8S_POD_UID=${uid}`}`;
 }
 
+/** Has a pod report addresses, as its kubelet does while it runs. */
+export async function reportAddresses(
+  api: ApiServer,
+  { namespace, name }: Pick<TestPod, "namespace" | "name">,
+  addresses: readonly string[],
+): Promise<void> {
+  const [podIP] = addresses;
+  const status = { phase: "Running", podIP, podIPs: addresses.map((ip) => ({ ip })) };
+  const patch = JSON.stringify({ status });
+  await api.kubectl(["patch", "pod", name, "--namespace", namespace, "--subresource=status", "--type=merge", "-p", patch]);
+}
+
 /** Deletes a pod at once, as a kubelet does at the end; one that is gone is no failure. */
 export async function deletePod(api: ApiServer, { namespace, name }: Pick<TestPod, "namespace" | "name">): Promise<void> {
   await api.mustRequest("DELETE", `${podsIn(namespace)}/${name}?gracePeriodSeconds=0`, undefined, [404]);
