@@ -10,6 +10,7 @@ import type { ExplainFlags } from "./commands/ipam/explain-asking.ts";
 import type { ReleaseFlags } from "./commands/ipam/release.ts";
 import type { ShowFlags } from "./commands/ipam/show.ts";
 import type { SplitFlags } from "./commands/ipam/split.ts";
+import { quote } from "../lib/quote.ts";
 import { type CliContext, runs } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import * as flags from "./flags.ts";
@@ -47,6 +48,12 @@ const ipamShow = buildCommand<ShowFlags, [], CliContext>({
 /** @throws {UsageError} for an empty text, which no object is called */
 function parseName(text: string): string {
   if (text === "") throw new UsageError('got "", want a name');
+  return text;
+}
+
+/** @throws {UsageError} for a path that means another folder elsewhere */
+function parseFolder(text: string): string {
+  if (!text.startsWith("/")) throw new UsageError(`got ${quote(text)}, want a path that begins with "/"`);
   return text;
 }
 
@@ -207,13 +214,25 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
 
 const ipamAdopt = buildCommand<AdoptFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam/adopt.ts")).ipamAdopt),
-  parameters: { flags: { node: { ...nodeFlag, brief: "the name of this node" } } },
+  parameters: {
+    flags: {
+      node: { ...nodeFlag, brief: "the name of this node" },
+      runDir: {
+        kind: "parsed",
+        parse: parseFolder,
+        brief: "folder of ipam_lock_file in the network config (default: /var/run/netplug)",
+        placeholder: "DIR",
+        optional: true,
+      },
+    },
+  },
   docs: {
     brief: "on a node: allocate addresses that its interfaces have, and that a restored datastore does not know",
     fullDescription: [
       "Allocate the addresses that interfaces of netplug on this host have to the containers that use them, as far as nobody has them allocated.",
       "",
-      "It is meant for a datastore that was restored from a backup: run it as root on each node, while the datastore is locked.",
+      "It is meant for a datastore that was restored from a backup: run it as root on each node, while the datastore is locked. On Kubernetes it also",
+      "writes anew by what the plugin finds the node's blocks: blocks.json, in the folder of --run-dir.",
       "Exit status: 0 all of them are allocated to their users; 1 some cannot be, such as those that another container has been given since.",
     ].join("\n"),
   },

@@ -4,6 +4,7 @@ import { openDatastore } from "../datastore/open.ts";
 import { systemClock } from "../lib/clock.ts";
 import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
+import { takeLock } from "../linux/flock.ts";
 import { openLog, readInput } from "../linux/input.ts";
 import type { Processes } from "../lib/ports.ts";
 import { endProcesses, linuxProcesses } from "../linux/processes.ts";
@@ -32,7 +33,7 @@ export async function runAsProgram(argv: readonly string[], program: string): Pr
   const stdout = isClosed ? closedOutput() : bufferOutput(Bun.stdout.writer(), isTerminal(1));
   const stderr = bufferOutput(Bun.stderr.writer(), isTerminal(2));
   const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
-  const kubernetes = { processes: processesThatEndWithUs, env: process.env };
+  const kubernetes = { processes: processesThatEndWithUs, env: process.env, takeLock: takeFileLock };
   const io: CliIo = {
     ...ports,
     stdout,
@@ -58,6 +59,9 @@ export async function runAsProgram(argv: readonly string[], program: string): Pr
   await stderr.flush();
   return fault === undefined ? status : failureStatusOf(argv);
 }
+
+const takeFileLock = async (path: string, waitMs: number): Promise<Disposable | undefined> =>
+  await takeLock(path, { waitMs, clock: systemClock });
 
 const INTERRUPTS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

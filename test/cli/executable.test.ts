@@ -138,6 +138,11 @@ describe("usage", () => {
     [["--config", "/dev/null", "ipam", "list"], 'find command "list": there is none\n', "--config /dev/null ipam show"],
     [["get", "pods"], 'find kind "pods": there is none, did you mean workloadendpoints? kinds are ', "get --help"],
     [["get", "ipp,"], 'find kind "": there is none; kinds are ', "get --help"],
+    [
+      ["ipam", "adopt", "--node=n1", "--run-dir=run"],
+      'read option "--run-dir": got "run", want a path that begins with "/"',
+      "ipam adopt --help",
+    ],
     [["completion", "tcsh"], 'make completion for "tcsh": want bash, zsh, fish', "completion --help"],
   ])("%j is wrong usage: %p", (argv, message, next) => {
     const { status, stdout, stderr } = run(argv);

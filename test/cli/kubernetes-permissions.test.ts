@@ -105,9 +105,18 @@ test("ipam adopt claims a block with the role (needs cluster)", async () => {
   await world.createPool("adopted", "10.67.0.0/24");
   const attachment = { network: "test-net", containerID: "c-adopted", ifName: "eth0" };
   const hostAddresses = (): readonly HostAddress[] => [{ attachment, address: parseAddress("10.67.0.7"), where: "npg0" }];
-  const { status, stdout } = await world.ctl(["ipam", "adopt", "--node=n1"], { env, hostAddresses });
+  const { status, stdout } = await world.ctl(["ipam", "adopt", "--node=n1", `--run-dir=${world.api.folder}`], { env, hostAddresses });
   expect([status, stdout]).toEqual([0, expect.stringContaining('10.67.0.7 allocated to container "c-adopted"')]);
   await world.done(["ipam", "release", "--ip=10.67.0.7"]);
+});
+
+test("ipam adopt claims no block of which the plugin cannot be told (needs cluster)", async () => {
+  await world.createPool("untold", "10.68.0.0/24");
+  const attachment = { network: "test-net", containerID: "c-untold", ifName: "eth0" };
+  const hostAddresses = (): readonly HostAddress[] => [{ attachment, address: parseAddress("10.68.0.7"), where: "npg0" }];
+  const { status, stderr } = await world.ctl(["ipam", "adopt", "--node=n1", "--run-dir=/dev/null/run"], { env, hostAddresses });
+  expect([status, stderr]).toEqual([1, 'netplugctl: make folder "/dev/null/run": ENOTDIR (not a directory)\n']);
+  expect(await world.done(["ipam", "show", "--ip=10.68.0.7"])).toContain("not assigned");
 });
 
 describe("with the role for viewers", () => {

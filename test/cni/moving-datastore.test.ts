@@ -96,9 +96,8 @@ function addressesOf(those: readonly Pod[]): readonly string[] {
 async function type(shown: string, env: Readonly<Record<string, string>> = { ETCD_ENDPOINTS: etcd.endpoint }): Promise<string> {
   const { node, datastore } = world;
   const lines = shown
-    .replaceAll("NODE", node.nodename)
-    .replace("http://192.0.2.1:2379", etcd.endpoint)
-    .replaceAll("/var/run/netplug", node.folder);
+    .replaceAll("--node=NODE", `--node=${node.nodename} --run-dir=${node.folder}`)
+    .replace("http://192.0.2.1:2379", etcd.endpoint);
   return await new Reader(node.folder, { KUBECONFIG: datastore.api.kubeconfigFile, ...env }).type(lines);
 }
 

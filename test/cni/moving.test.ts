@@ -69,8 +69,7 @@ function addressesOf(those: readonly Pick<Pod, "netns">[]): readonly string[] {
 async function type(shown: string): Promise<string> {
   const bin = join(node.folder, "bin");
   const lines = shown
-    .replaceAll("NODE", node.nodename)
-    .replaceAll("/var/run/netplug", node.folder)
+    .replaceAll("--node=NODE", `--node=${node.nodename} --run-dir=${node.folder}`)
     .replaceAll("/var/lib/cni/networks/k8s-pod-network", leaseFolder());
   if (lines.includes("/var/")) throw new Error(`${lines}: of the machine`);
   const env = { ...node.datastore.env, PATH: `${bin}:${distFolder}:${process.env["PATH"] ?? ""}` };

@@ -31,12 +31,17 @@ const BY_HAND = { qps: 0, usesProxyVariables: true, role: "netplug-admin" } as c
 /**
  * Opens the datastore for one piece of work and lets go of it.
  *
+ * @param change of the config that the settings make
  * @param work gets also what gives the datastore's client of the Kubernetes API; undefined for etcd. A second client would read once more what
  *   may be a pipe, and a person would have to log in again
  * @throws {CommandFailed} a configuration file that is missing or makes no sense
  */
-export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore, openKube: OpenKube | undefined) => Promise<T>): Promise<T> {
-  const config = await datastoreConfigOf(cli);
+export async function withDatastore<T>(
+  cli: Cli,
+  work: (datastore: Datastore, openKube: OpenKube | undefined) => Promise<T>,
+  change: (config: DatastoreConfig) => DatastoreConfig = (config) => config,
+): Promise<T> {
+  const config = change(await datastoreConfigOf(cli));
   noteUnused(cli, config);
   if (isPartlyPlain(config))
     warnOfPlaintext(

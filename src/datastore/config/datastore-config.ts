@@ -29,6 +29,8 @@ export interface HintPlace {
   /** In a folder that does not outlive a boot, such as `/var/run/netplug`. */
   readonly file: string;
   readonly node: string;
+  /** Whether it may lack blocks, as after a restore of the datastore: then all are listed anew. @default false */
+  readonly isDoubted?: boolean;
 }
 
 /** As {@link EtcdConfig}: merged, and no file is read yet. */

@@ -9,7 +9,7 @@ import { BlockHints, type HintPorts } from "./state/block-hints.ts";
 
 /** What the driver needs of the outside world. */
 export interface KubernetesPorts extends KubePorts {
-  /** Needed where the config asks for a hint of the node's blocks, as only the plugin's does. */
+  /** Needed where the config asks for a hint of the node's blocks, as the plugin's does, and that of `ipam adopt`. */
   readonly takeLock?: HintPorts["takeLock"] | undefined;
   /** One that exists already, with its connections. @default one of its own */
   readonly kubeClient?: KubeClient | undefined;

@@ -11,6 +11,7 @@ import { KubeClient } from "../../../src/kube/client.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { systemRandom } from "../../../src/lib/random.ts";
 import { linuxFiles } from "../../../src/linux/files.ts";
+import { takeLock } from "../../../src/linux/flock.ts";
 import { linuxProcesses } from "../../../src/linux/processes.ts";
 
 export interface CliResult {
@@ -41,7 +42,8 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
   const { stdin = "", env = {}, defaultConfig, isTerminal = false, program = "netplugctl", instead = (datastore) => datastore } = options;
   const { hostAddresses } = options;
   const texts = { stdout: "", stderr: "" };
-  const kubernetes = { processes: linuxProcesses, env };
+  const takeFileLock = async (path: string, waitMs: number) => await takeLock(path, { waitMs, clock: systemClock });
+  const kubernetes = { processes: linuxProcesses, env, takeLock: takeFileLock };
   const io: CliIo = {
     ...ports,
     stdout: { isTerminal, write: (text) => void (texts.stdout += text), drained: async () => true },

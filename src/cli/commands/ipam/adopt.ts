@@ -2,6 +2,7 @@
 
 import type { AllocationOwner, AttachmentId } from "../../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
+import type { DatastoreConfig } from "../../../datastore/config/datastore-config.ts";
 import type { Datastore } from "../../../datastore/datastore.ts";
 import { isNodeName, NODE_NAME } from "../../../endpoint/names.ts";
 import { type Adoption, adoptAddress, giveBackAddress } from "../../../ipam/admin/adopt.ts";
@@ -18,9 +19,15 @@ import { type Cli, note, say } from "../../io.ts";
 import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
-/** What the plugin calls the node that this host is. */
+/** Where the plugin keeps its notes, unless the network config names another `ipam_lock_file`. */
+const RUN_FOLDER = "/var/run/netplug";
+
+/** The node that this host is. */
 export interface AdoptFlags {
+  /** What the plugin calls it. */
   readonly node: string;
+  /** Where the plugin keeps its notes. @default RUN_FOLDER */
+  readonly runDir?: string;
 }
 
 /**
@@ -29,16 +36,18 @@ export interface AdoptFlags {
  * @throws {UsageError} for what no node is called
  * @throws {CommandFailed} for what this one was not called so far
  */
-export async function ipamAdopt(cli: Cli, { node }: AdoptFlags): Promise<number> {
+export async function ipamAdopt(cli: Cli, { node, runDir = RUN_FOLDER }: AdoptFlags): Promise<number> {
   if (!isNodeName(node)) throw new UsageError(`got ${quoteValue(node)} as --node, want ${NODE_NAME}`);
   let unread = 0;
   const found = await cli.io.readHostAddresses((text) => {
     unread++;
     note(cli, `${text}; end the container that its name says, or remove it if there is none`);
   });
-  return await withDatastore(cli, async (datastore) => {
+  const work = async (datastore: Datastore): Promise<number> => {
     const inventory = await takeInventory(datastore);
     requireOwnName(node, found, inventory);
+    // On Kubernetes the plugin finds its blocks by the hint: with this it is written anew.
+    await datastore.read([{ type: "blocks-of-node", node }]);
     const counts = { adopted: 0, had: 0, refused: 0, elsewhere: 0 };
     const adoptions: HostAddress[] = [];
     for (const [at, one] of found.entries()) {
@@ -51,10 +60,15 @@ export async function ipamAdopt(cli: Cli, { node }: AdoptFlags): Promise<number>
     const { adopted, had, refused, elsewhere } = counts;
     const others = refused === 0 ? "" : `; ${refused} cannot be: recreate their workloads`;
     say(cli, `allocated ${adopted} of ${found.length - elsewhere} addresses in use on this host, ${had} already were${others}`);
-    if (adopted > 0 && !datastore.traits.commitsAtOnce)
-      note(cli, "remove /var/run/netplug/blocks.json on this host before pods start or end again: it may lack their blocks");
     return refused + unread === 0 ? EXIT.done : EXIT.failed;
-  });
+  };
+  return await withDatastore(cli, work, (config) => withHint(config, node, runDir));
+}
+
+/** Blocks that are claimed here are named where the plugin looks for them. What it noted before the datastore was restored counts for nothing. */
+function withHint(config: DatastoreConfig, node: string, folder: string): DatastoreConfig {
+  if (config.type !== "kubernetes") return config;
+  return { ...config, kubernetes: { ...config.kubernetes, hints: { file: `${folder}/blocks.json`, node, isDoubted: true } } };
 }
 
 /** A slip in the name would leave addresses to a node that is none; nobody but a person would release them. */

@@ -7,6 +7,7 @@ import { NetplugError } from "../../../lib/errors.ts";
 import { type Address, toAddressText } from "../../../lib/ip/address.ts";
 import { containsAddress, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
+import { KernelError } from "../../../linux/kernel-error.ts";
 import { AdvisedFailure } from "../../failure.ts";
 import { toCommandLine } from "../../suggested-commands.ts";
 import type { Cli } from "../../io.ts";
@@ -16,7 +17,8 @@ export async function withDamageNamed<T>(cli: Cli, datastore: Datastore, ip: Add
   try {
     return await work();
   } catch (thrown) {
-    if (!(thrown instanceof NetplugError) || thrown.kind !== "ioFailure") throw thrown;
+    // A file of this host is none of the datastore's.
+    if (!(thrown instanceof NetplugError) || thrown.kind !== "ioFailure" || thrown instanceof KernelError) throw thrown;
     const damage = await findDamage(datastore, ip);
     if (damage === undefined) throw thrown;
     const unknown = `who has ${toAddressText(ip)} is not known until that is repaired`;

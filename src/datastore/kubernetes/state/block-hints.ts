@@ -90,7 +90,8 @@ export class BlockHints {
   read(): FoundHint {
     const foundAt = this.#now();
     const hint = this.#load();
-    return { trusted: this.#unwritten.size > 0 ? undefined : toTrusted(hint, foundAt), hint, foundAt };
+    const isDoubted = this.#place.isDoubted === true || this.#unwritten.size > 0;
+    return { trusted: isDoubted ? undefined : toTrusted(hint, foundAt), hint, foundAt };
   }
 
   /**
