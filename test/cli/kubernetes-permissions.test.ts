@@ -119,6 +119,14 @@ test("ipam adopt claims no block of which the plugin cannot be told (needs clust
   expect(await world.done(["ipam", "show", "--ip=10.68.0.7"])).toContain("not assigned");
 });
 
+test("ipam adopt fails where the plugin cannot be told which blocks there are, also when it has nothing to claim (needs cluster)", async () => {
+  const { status, stdout, stderr } = await world.ctl(["ipam", "adopt", "--node=n1", "--run-dir=/dev/null/run"], {
+    env,
+    hostAddresses: () => [],
+  });
+  expect([status, stdout, stderr]).toEqual([1, "", 'netplugctl: make folder "/dev/null/run": ENOTDIR (not a directory)\n']);
+});
+
 describe("with the role for viewers", () => {
   test("every command that only shows does so (needs cluster)", async () => {
     await allocateFor(world.datastore, "c-web", "n1", { address: "10.65.0.9" }); // else check says what to do

@@ -101,6 +101,10 @@ describe("nothing is known", () => {
 });
 
 describe("a list", () => {
+  const refuse = (): never => {
+    throw new NetplugError("ioFailure", "no space");
+  };
+
   test("keeps what somebody is about to claim, for two minutes", async () => {
     const world = createWorld();
     await world.hints.replace(world.hints.read(), "u1", [A]);
@@ -123,15 +127,25 @@ describe("a list", () => {
   });
 
   test("that cannot be written, or not without waiting, is only not written", async () => {
-    const refuse = (): never => {
-      throw new NetplugError("ioFailure", "no space");
-    };
     const full = createWorld({}, { writeAtomically: refuse });
     await full.hints.replace(full.hints.read(), "u1", [A]);
     expect(blocksIn(full)).toBeUndefined();
     const locked = createWorld({ takeLock: async () => undefined });
     await locked.hints.replace(locked.hints.read(), "u1", [A]);
     expect(blocksIn(locked)).toBeUndefined();
+  });
+
+  test.each<[string, Partial<HintPorts>, Partial<Files>, object]>([
+    ["somebody keeps the lock", { takeLock: async () => undefined }, {}, { code: 11, message: expect.stringContaining("others hold it") }],
+    ["the disk is full", {}, { writeAtomically: refuse }, { code: 5, message: "no space" }],
+  ])("fails when the hint is doubted and %s: the plugin would trust it as it is", async (_name, ports, files, failure) => {
+    const world = createWorld();
+    await world.hints.replace(world.hints.read(), "u1", [A]);
+    const all = { clock: world.clock, files: { ...memoryFiles(world.contents), ...files }, takeLock, ...ports };
+    const doubting = new BlockHints({ file: FILE, node: "n1", isDoubted: true }, all);
+    expect(doubting.read().trusted).toBeUndefined();
+    expect(await doubting.replace(doubting.read(), "u1", [A, B]).catch((thrown: unknown) => thrown)).toMatchObject(failure);
+    expect(blocksIn(world)).toEqual(["10.65.0.0/26"]);
   });
 });
 

@@ -96,14 +96,16 @@ export class BlockHints {
 
   /**
    * Writes that these are all the blocks of the node, besides those that a process is about to claim. If it cannot, it does nothing: the next
-   * call lists again.
+   * call lists again. Only a doubted hint must not stay as it is, because the others trust it.
    *
    * @param found before the list was asked for
+   * @throws NetplugError tryAgainLater or ioFailure when a doubted hint cannot be replaced
    */
   async replace({ hint, foundAt }: FoundHint, cluster: string, listed: readonly Prefix[]): Promise<void> {
+    const isDoubted = this.#place.isDoubted === true;
     try {
-      using lock = await this.#lock(LOCK_WAIT_MS);
-      if (lock === undefined) return;
+      using lock = await this.#lock(isDoubted ? CLAIM_LOCK_WAIT_MS : LOCK_WAIT_MS);
+      if (lock === undefined) throw this.#isHeld("the list of the node's blocks cannot be written");
       const before = hint?.cluster === cluster ? hint.blocks : undefined;
       const blocks = new Map(listed.map((cidr) => [toPrefixText(cidr), 0]));
       for (const [cidr, hintedAt] of this.#load(cluster)?.blocks ?? []) {
@@ -111,7 +113,7 @@ export class BlockHints {
       }
       this.#store({ node: this.#place.node, cluster, isComplete: true, listedAt: foundAt, blocks });
     } catch (thrown) {
-      if (!(thrown instanceof NetplugError)) throw thrown;
+      if (isDoubted || !(thrown instanceof NetplugError)) throw thrown;
     }
   }
 
@@ -123,9 +125,7 @@ export class BlockHints {
    */
   async add(cluster: string, claimed: readonly Prefix[]): Promise<HintedClaim> {
     using lock = await this.#lock(CLAIM_LOCK_WAIT_MS);
-    if (lock === undefined) {
-      throw new NetplugError("tryAgainLater", `lock ${quote(this.#lockFile)}: others hold it all the time, so no block can be claimed`);
-    }
+    if (lock === undefined) throw this.#isHeld("no block can be claimed");
     const hintedAt = this.#now();
     const hint = this.#load(cluster) ?? { node: this.#place.node, cluster, isComplete: false, listedAt: 0, blocks: new Map() };
     this.#store({ ...hint, blocks: new Map([...hint.blocks, ...claimed.map((cidr) => [toPrefixText(cidr), hintedAt] as const)]) });
@@ -182,6 +182,10 @@ export class BlockHints {
   /** @returns undefined when others had it all the time */
   async #lock(waitMs: number): Promise<Disposable | undefined> {
     return await this.#ports.takeLock(this.#lockFile, waitMs);
+  }
+
+  #isHeld(effect: string): NetplugError {
+    return new NetplugError("tryAgainLater", `lock ${quote(this.#lockFile)}: others hold it all the time, so ${effect}`);
   }
 
   /** @param cluster the only one that counts; absent: any */
