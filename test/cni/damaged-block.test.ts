@@ -265,3 +265,14 @@ test("under another main plugin ADD and DEL go on, too", async () => {
   expect((await node.call("DEL", call)).status).toBe(0);
   expect(await node.addressesInUse()).toBe(inUse);
 });
+
+test("`ipam adopt` does not mind where no address in use lies in it", async () => {
+  const kept = { containerID: elsewhere.containerID, ifname: "eth0" };
+  expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [kept] }) })).json).toMatchObject(damaged());
+  const argv = ["ipam", "adopt", `--node=${node.nodename}`, `--run-dir=${node.folder}`];
+  expect(await runNetplugctl(node.datastore.env, argv)).toMatchObject({
+    status: 0,
+    stdout: "allocated 0 of 1 addresses in use on this host, 1 already were\n",
+    stderr: "",
+  });
+});

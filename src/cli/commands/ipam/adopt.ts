@@ -46,8 +46,8 @@ export async function ipamAdopt(cli: Cli, { node, runDir = RUN_FOLDER }: AdoptFl
   const work = async (datastore: Datastore): Promise<number> => {
     const inventory = await takeInventory(datastore);
     requireOwnName(node, found, inventory);
-    // On Kubernetes the plugin finds its blocks by the hint: with this it is written anew.
-    await datastore.read([{ type: "blocks-of-node", node }]);
+    // On Kubernetes the plugin finds its blocks by the hint: with this it is written anew. A damaged block matters only to its own addresses.
+    await datastore.read([{ type: "blocks-of-node", node }], { onDamage: () => {} });
     const counts = { adopted: 0, had: 0, refused: 0, elsewhere: 0 };
     const adoptions: HostAddress[] = [];
     for (const [at, one] of found.entries()) {
