@@ -3,7 +3,7 @@
  */
 
 import { describe, expect, test as always } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HostAddress } from "../../src/cli/host/host-addresses.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
@@ -114,9 +114,26 @@ test("ipam adopt claims no block of which the plugin cannot be told (needs clust
   await world.createPool("untold", "10.68.0.0/24");
   const attachment = { network: "test-net", containerID: "c-untold", ifName: "eth0" };
   const hostAddresses = (): readonly HostAddress[] => [{ attachment, address: parseAddress("10.68.0.7"), where: "npg0" }];
-  const { status, stderr } = await world.ctl(["ipam", "adopt", "--node=n1", "--run-dir=/dev/null/run"], { env, hostAddresses });
-  expect([status, stderr]).toEqual([1, 'netplugctl: make folder "/dev/null/run": ENOTDIR (not a directory)\n']);
+  const { status, stderr } = await world.ctl(["ipam", "adopt", "--node=n1", "--run-dir=/dev/null"], { env, hostAddresses });
+  expect([status, stderr]).toEqual([
+    1,
+    'netplugctl: open "/dev/null/blocks.json.lock": its folder is a file or a broken link, or vanished\n',
+  ]);
   expect(await world.done(["ipam", "show", "--ip=10.68.0.7"])).toContain("not assigned");
+});
+
+test("ipam adopt claims no block where the plugin has no folder, as in a container that does not see the node's (needs cluster)", async () => {
+  await world.createPool("unseen", "10.69.0.0/24");
+  const attachment = { network: "test-net", containerID: "c-unseen", ifName: "eth0" };
+  const hostAddresses = (): readonly HostAddress[] => [{ attachment, address: parseAddress("10.69.0.7"), where: "npg0" }];
+  const folder = join(world.api.folder, "absent");
+  const { status, stdout, stderr } = await world.ctl(["ipam", "adopt", "--node=n1", `--run-dir=${folder}`], { env, hostAddresses });
+  expect([status, stdout]).toEqual([1, ""]);
+  expect(stderr).toContain(`find the plugin's files: there is no folder "${folder}" here; give that of ipam_lock_file`);
+  expect([existsSync(folder), await world.done(["ipam", "show", "--ip=10.69.0.7"])]).toEqual([
+    false,
+    expect.stringContaining("not assigned"),
+  ]);
 });
 
 test("ipam adopt fails where the plugin cannot be told which blocks there are, also when it has nothing to claim (needs cluster)", async () => {

@@ -62,12 +62,23 @@ export async function ipamAdopt(cli: Cli, { node, runDir = RUN_FOLDER }: AdoptFl
     say(cli, `allocated ${adopted} of ${found.length - elsewhere} addresses in use on this host, ${had} already were${others}`);
     return refused + unread === 0 ? EXIT.done : EXIT.failed;
   };
-  return await withDatastore(cli, work, (config) => withHint(config, node, runDir));
+  return await withDatastore(cli, work, (config) => {
+    if (config.type !== "kubernetes") return config;
+    if (found.length > 0) requireRunFolder(cli, runDir);
+    return withHint(config, node, runDir);
+  });
+}
+
+/** A plugin that has made interfaces has its folder. @throws {CommandFailed} where another is meant, or that of the node is not seen in a container */
+function requireRunFolder({ io }: Cli, folder: string): void {
+  if (io.files.exists(folder)) return;
+  throw new CommandFailed(
+    `find the plugin's files: there is no folder ${quoteValue(folder)} here; give that of ipam_lock_file in the network config as --run-dir, and in a container mount it from the node`,
+  );
 }
 
 /** Blocks that are claimed here are named where the plugin looks for them. What it noted before the datastore was restored counts for nothing. */
-function withHint(config: DatastoreConfig, node: string, folder: string): DatastoreConfig {
-  if (config.type !== "kubernetes") return config;
+function withHint(config: Extract<DatastoreConfig, { readonly type: "kubernetes" }>, node: string, folder: string): DatastoreConfig {
   return { ...config, kubernetes: { ...config.kubernetes, hints: { file: `${folder}/blocks.json`, node, isDoubted: true } } };
 }
 
