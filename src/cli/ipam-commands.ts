@@ -232,7 +232,7 @@ const ipamAdopt = buildCommand<AdoptFlags, [], CliContext>({
       "Allocate the addresses that interfaces of netplug on this host have to the containers that use them, as far as nobody has them allocated.",
       "",
       "It is meant for a datastore that was restored from a backup: run it as root on each node, while the datastore is locked. On Kubernetes it also",
-      "writes anew by what the plugin finds the node's blocks: blocks.json, in the folder of --run-dir.",
+      "brings up to date the list by which the plugin finds the node's blocks: blocks.json, in the folder of --run-dir.",
       "Exit status: 0 all of them are allocated to their users; 1 some cannot be, such as those that another container has been given since.",
     ].join("\n"),
   },

@@ -2,7 +2,7 @@
 
 import type { AllocationOwner, AttachmentId } from "../../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
-import type { DatastoreConfig } from "../../../datastore/config/datastore-config.ts";
+import { type DatastoreConfig, onNode } from "../../../datastore/config/datastore-config.ts";
 import type { Datastore } from "../../../datastore/datastore.ts";
 import { isNodeName, NODE_NAME } from "../../../endpoint/names.ts";
 import { type Adoption, adoptAddress, giveBackAddress } from "../../../ipam/admin/adopt.ts";
@@ -63,8 +63,7 @@ export async function ipamAdopt(cli: Cli, { node, runDir = RUN_FOLDER }: AdoptFl
     return refused + unread === 0 ? EXIT.done : EXIT.failed;
   };
   return await withDatastore(cli, work, (config) => {
-    if (config.type !== "kubernetes") return config;
-    if (found.length > 0) requireRunFolder(cli, runDir);
+    if (config.type === "kubernetes" && found.length > 0) requireRunFolder(cli, runDir);
     return withHint(config, node, runDir);
   });
 }
@@ -78,8 +77,10 @@ function requireRunFolder({ io }: Cli, folder: string): void {
 }
 
 /** Blocks that are claimed here are named where the plugin looks for them. What it noted before the datastore was restored counts for nothing. */
-function withHint(config: Extract<DatastoreConfig, { readonly type: "kubernetes" }>, node: string, folder: string): DatastoreConfig {
-  return { ...config, kubernetes: { ...config.kubernetes, hints: { file: `${folder}/blocks.json`, node, isDoubted: true } } };
+function withHint(config: DatastoreConfig, node: string, folder: string): DatastoreConfig {
+  const ofPlugin = onNode(config, node, folder);
+  if (ofPlugin.type !== "kubernetes" || ofPlugin.kubernetes.hints === undefined) return config;
+  return { ...ofPlugin, kubernetes: { ...ofPlugin.kubernetes, hints: { ...ofPlugin.kubernetes.hints, isDoubted: true } } };
 }
 
 /** A slip in the name would leave addresses to a node that is none; nobody but a person would release them. */
