@@ -263,7 +263,9 @@ describe.concurrent.each(WAYS)("a reply of the %s that is lost", (way, ports) =>
   test("because the connection went as in a power cut, without a word, costs the request that found out, and no other", async () => {
     await using server = await startEtcd(options);
     using proxy = new TcpProxy(server.port);
-    const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { ...ports, limits: IMPATIENT });
+    // Long enough for the requests that must succeed, also while many tests start their servers.
+    const limits = { requestMs: 3 * IMPATIENT.requestMs, tryMs: 3 * IMPATIENT.tryMs };
+    const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { ...ports, limits });
     await namesIn(datastore);
     proxy.lose();
     expect((await failureOf(namesIn(datastore))).message).toContain("no answer within");
