@@ -7,7 +7,7 @@ import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { listAddresses, toLinkAddress } from "../../linux/netlink/link-address.ts";
 import type { Link } from "../../linux/netlink/link.ts";
 import { listNeighbours, toNeighbour } from "../../linux/netlink/neighbour.ts";
-import { getRoute, listRoutes, type Route, RTPROT_NETPLUG, toRoute, toRoutes } from "../../linux/netlink/route.ts";
+import { getRoute, listRoutes, type Route, RTPROT_NETPLUG, toFoundRoute, toRoutes } from "../../linux/netlink/route.ts";
 import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 import { familiesOf, gatewayRoutesOf, HOST_MAC, type LinkNames, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 import { findLink, isPair } from "./find.ts";
@@ -105,8 +105,6 @@ function missingNeighbours(pod: RouteSocket, wanted: WantedLink, link: Link): re
 
 /** Asks the kernel for the route to the address, instead of listing routes, of which the node may have thousands. */
 function hasHostRoute(host: RouteSocket, address: Address, link: Link): boolean {
-  const [outcome] = host.transact([getRoute(address)]);
-  const reply = outcome?.replies[0];
-  const route = reply === undefined ? undefined : toRoute(reply);
+  const route = toFoundRoute(host.transact([getRoute(address)])[0]);
   return route?.index === link.index && equalPrefixes(route.destination, toHostPrefix(address));
 }

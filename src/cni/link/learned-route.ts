@@ -1,7 +1,7 @@
 /** The node's default route of IPv6, where it has learned it from a router's advertisements. */
 
 import { RTPROT_RA } from "../../linux/netlink/constants.ts";
-import { getRoute, toRoute } from "../../linux/netlink/route.ts";
+import { getRoute, toFoundRoute } from "../../linux/netlink/route.ts";
 import type { Outcome } from "../../linux/netlink/route-socket.ts";
 
 /** Refused where there is none, or no IPv6. */
@@ -13,6 +13,5 @@ export const DEFAULT_ROUTE_QUERY = getRoute({ family: 6, value: 0n });
  * where that is 1 already, as it is for a new interface of a node that forwards: there nothing is written, whichever route the node prefers.
  */
 export function isLearned(outcome: Outcome | undefined): boolean {
-  const reply = outcome?.replies[0];
-  return reply !== undefined && toRoute(reply)?.protocol === RTPROT_RA;
+  return toFoundRoute(outcome)?.protocol === RTPROT_RA;
 }

@@ -7,7 +7,7 @@ import { type Address, equalAddresses, toAddressBytes } from "../../lib/ip/addre
 import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
-import { getRoute, listRoutes, type Route, toRoute, toRoutes } from "../../linux/netlink/route.ts";
+import { getRoute, listRoutes, type Route, toFoundRoute, toRoutes } from "../../linux/netlink/route.ts";
 import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
 
 /** What an address in use is refused with, unless it is the kernel that refuses a route to it. */
@@ -23,8 +23,7 @@ export const USE_ADDRESS = "use address";
 export function requireUnneeded(host: RouteSocket, addresses: readonly Address[], mayBeGateways: boolean): void {
   const outcomes = host.transact(addresses.map((address) => getRoute(address)));
   for (const [i, address] of addresses.entries()) {
-    const reply = outcomes[i]?.replies[0];
-    const route = reply && toRoute(reply);
+    const route = toFoundRoute(outcomes[i]);
     if (route && (route.isLocal || route.hidesOthers || (!mayBeGateways && isGateway(host, address, route)))) throw refuseAddress(address);
   }
 }

@@ -8,7 +8,7 @@ import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { quote } from "../../lib/quote.ts";
 import { getLink, type Ifindex, toLink } from "../../linux/netlink/link.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
-import { getRoute, toRoute } from "../../linux/netlink/route.ts";
+import { getRoute, toFoundRoute } from "../../linux/netlink/route.ts";
 import type { Outcome } from "../../linux/netlink/route-socket.ts";
 import { familiesOf, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 
@@ -46,10 +46,8 @@ export function unusableOf({ name, slowAddresses }: LinkEnd, [link = NOTHING, ..
   const [shown] = link.replies;
   const unusable = shown !== undefined && toLink(shown).isOperational ? [] : [`interface ${quote(name)}`];
   for (const [i, address] of slowAddresses.entries()) {
-    const [reply] = routes[i]?.replies ?? [];
     // Recognised by type, not by table: a kernel without IPv6 policy routing keeps local routes in the main table.
-    const isOwn = reply !== undefined && toRoute(reply)?.isLocal === true;
-    if (!isOwn) unusable.push(`address ${quote(toAddressText(address))} of interface ${quote(name)}`);
+    if (!toFoundRoute(routes[i])?.isLocal) unusable.push(`address ${quote(toAddressText(address))} of interface ${quote(name)}`);
   }
   return unusable;
 }

@@ -39,6 +39,7 @@ import {
 } from "./constants.ts";
 import type { Ifindex } from "./link.ts";
 import type { NetlinkRequest } from "./request.ts";
+import type { Outcome } from "./route-socket.ts";
 
 /** The routing protocol number of all our routes: tells them from everybody else's. */
 export const RTPROT_NETPLUG = 110;
@@ -104,6 +105,12 @@ export function getRoute(address: Address, through?: Ifindex): NetlinkRequest {
 /** For a dump: every {@link Route} of a family, of all tables. */
 export function listRoutes(family: 4 | 6): NetlinkRequest {
   return { operation: "list", object: "routes", type: RTM_GETROUTE, flags: 0, payload: [toWord(toAf(family), 0, 0, 0), 0, 0] };
+}
+
+/** What {@link getRoute} has found. @returns undefined where it was refused */
+export function toFoundRoute(outcome: Outcome | undefined): Route | undefined {
+  const reply = outcome?.replies[0];
+  return reply && toRoute(reply);
 }
 
 /** @returns undefined for a family that is not IP @throws {NetlinkDecodeError} */

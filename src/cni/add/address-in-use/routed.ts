@@ -3,7 +3,7 @@
 import { type Address, WIDTH } from "../../../lib/ip/address.ts";
 import type { KernelError } from "../../../linux/kernel-error.ts";
 import { RT_TABLE_MAIN } from "../../../linux/netlink/constants.ts";
-import { getRoute, type Route, toRoute } from "../../../linux/netlink/route.ts";
+import { getRoute, type Route, toFoundRoute } from "../../../linux/netlink/route.ts";
 import type { Netns } from "../../../linux/netns.ts";
 import { withUser } from "../../link/in-use.ts";
 import type { Kernel } from "../../link/kernel.ts";
@@ -42,8 +42,7 @@ export function requireUnused(kernel: Kernel, addresses: readonly Address[], { n
 function findUse(kernel: Kernel, address: Address): { readonly refusal: KernelError; readonly isOwn: boolean } | undefined {
   try {
     using host = kernel.openRouteSocket();
-    const reply = host.transact([getRoute(address)])[0]?.replies[0];
-    const route = reply === undefined ? undefined : toRoute(reply);
+    const route = toFoundRoute(host.transact([getRoute(address)])[0]);
     if (route?.index === undefined || !(isOfUser(route) || isGateway(host, address, route))) return undefined;
     return { refusal: withUser(host, refuseAddress(address)), isOwn: route.isLocal };
   } catch {
