@@ -150,6 +150,7 @@ export const ENOTDIR = 20;
 export const EINVAL = 22;
 export const ENFILE = 23;
 export const EMFILE = 24;
+export const ENETUNREACH = 101;
 export const ENOBUFS = 105;
 export const EINPROGRESS = 115;
 

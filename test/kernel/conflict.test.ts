@@ -1,7 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { withUser } from "../../src/cni/link/in-use.ts";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
+import { requireUnneeded } from "../../src/cni/link/node-address.ts";
 import { beginRemoval } from "../../src/cni/link/remove.ts";
+import { parseAddress } from "../../src/lib/ip/address.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { KernelError } from "../../src/linux/kernel-error.ts";
 import { addLink, existing, inspect } from "./support/add.ts";
@@ -203,6 +205,41 @@ describe("a route to the pod's address", () => {
     const link = podLink("ctr", { addresses: [address] });
     if (refusal === undefined) expect(inspect(node, pod, link)).toEqual([]);
     else expect([node.links(node.host), node.links(pod)]).toEqual([["stale"], []]);
+  });
+
+  test.each([
+    ["blackhole fd00:65::7 metric 512", "names"],
+    ["unreachable fd00:65::7 metric 512", "names"],
+    ["prohibit fd00:65::7 metric 512", "names"],
+    ["blackhole fd00:65::7 metric 2048", "takes no notice of"],
+    ["blackhole fd00:65::/64 metric 512", "takes no notice of"],
+    ["blackhole fd00:65::8 metric 512", "takes no notice of"],
+    ["blackhole fd00:65::7 metric 512 table 100", "takes no notice of"],
+  ])("of IPv6 that leads nowhere: of %s the ADD %s it", (route, what) => {
+    using node = new NamespacedNode();
+    const pod = node.addPlace("a");
+    node.ip(node.host, `-6 route add ${route}`);
+    // The kernel asks table 100 first.
+    node.ip(node.host, "-6 rule add to fd00:65::7 lookup 100 priority 99");
+    if (what === "names") {
+      expect(refusalOf(node, pod, "fd00:65::7")?.message).toStartWith(
+        'use address "fd00:65::7/128": EEXIST (file exists): interface "lo" has a route',
+      );
+      expect([node.links(node.host), node.links(pod)]).toEqual([[], []]);
+    } else expect(refusalOf(node, pod, "fd00:65::7")).toBeUndefined();
+  });
+
+  test("of IPv6 that leads nowhere, but is to many addresses, does not make a better route by the address one to it", () => {
+    using node = new NamespacedNode();
+    node.ip(node.host, "link add name other type bridge");
+    node.ip(node.host, "link set other up");
+    node.ip(node.host, "-6 route add fd00:66::1 via fd00:65::7 dev other onlink metric 512");
+    node.ip(node.host, "-6 route add blackhole fd00:65::/64");
+    node.onHost(() => {
+      using host = linuxKernel.openRouteSocket();
+      const asked = parseAddress("fd00:65::7");
+      expect(() => requireUnneeded(host, [asked], true)).not.toThrow();
+    });
   });
 
   test("that leads nowhere is named as well", () => {

@@ -5,7 +5,7 @@
 
 import { type Address, equalAddresses, toAddressBytes } from "../../lib/ip/address.ts";
 import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { EEXIST } from "../../linux/errno.ts";
+import { EEXIST, ENETUNREACH } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
 import { getRoute, listRoutes, type Route, toFoundRoute, toRoutes } from "../../linux/netlink/route.ts";
 import type { RouteSocket } from "../../linux/netlink/route-socket.ts";
@@ -24,7 +24,10 @@ export function requireUnneeded(host: RouteSocket, addresses: readonly Address[]
   const outcomes = host.transact(addresses.map((address) => getRoute(address)));
   for (const [i, address] of addresses.entries()) {
     const route = toFoundRoute(outcomes[i]);
-    if (route && (route.isLocal || route.hidesOthers || (!mayBeGateways && isGateway(host, address, route)))) throw refuseAddress(address);
+    const isRefused = route
+      ? route.isLocal || route.hidesOthers || (!mayBeGateways && isGateway(host, address, route))
+      : outcomes[i]?.error?.errno !== ENETUNREACH && isDropped(host, address);
+    if (isRefused) throw refuseAddress(address);
   }
 }
 
@@ -42,8 +45,20 @@ export function isGateway(host: RouteSocket, address: Address, { index, gateway 
   // The gateway of an "onlink" route may itself be reached by that route.
   if (gateway !== undefined) return equalAddresses(gateway, address);
   if (index === undefined) return false;
+  return routesNaming(host, address).some((one) => one.gateway !== undefined && equalAddresses(one.gateway, address));
+}
+
+/**
+ * Whether a better route leads nowhere: blackhole, unreachable or prohibit. The kernel does not show the route that it has found then. Whether that
+ * was to this address or to many, in this table or another, only a look at all of them tells.
+ */
+function isDropped(host: RouteSocket, address: Address): boolean {
+  return address.family === 6 && routesNaming(host, address).some((one) => one.hidesOthers && one.destination.base === address.value);
+}
+
+function routesNaming(host: RouteSocket, address: Address): readonly Route[] {
   const bytes = toAddressBytes(address);
   // There may be 100,000 routes, and to take one apart costs more than all else.
   const naming = host.dump(listRoutes(address.family)).filter(({ payload }) => Buffer.from(payload).includes(bytes));
-  return naming.flatMap(toRoutes).some((one) => one.gateway !== undefined && equalAddresses(one.gateway, address));
+  return naming.flatMap(toRoutes);
 }
