@@ -137,6 +137,24 @@ test("netplug-ipam gives one that has a route of another table alone, also where
   expect(json?.ips?.map(({ address }) => address)).toEqual([`${only}/32`]);
 });
 
+test.each([
+  ["IPv4", "10.76.0.7", 32, ["192.0.2.1", "192.0.2.2"], ["192.0.2.9/24"]],
+  ["IPv6", "fd76::7", 128, ["2001:db8:76::1", "2001:db8:76::2"], ["2001:db8:76::9/64", "nodad"]],
+] as const)(
+  "netplug-ipam gives no %s address to which the node has a route by several gateways",
+  async (family, only, length, hops, own) => {
+    addBridge("npgtesthops", ...own);
+    const pool = `hops-${length}`;
+    await node.createPool(pool, { cidr: `${only}/${length}`, blockSize: length });
+    nodePlace.must(["ip", "route", "add", `${only}/${length}`, ...hops.flatMap((hop) => ["nexthop", "via", hop, "dev", "npgtesthops"])]);
+    const ipam = { assign_ipv4: `${family === "IPv4"}`, assign_ipv6: `${family === "IPv6"}`, ipv4_pools: [pool], ipv6_pools: [pool] };
+    const call = { containerID: node.newContainerID(), plugin: "netplug-ipam", config: node.config({ ipam }) };
+    pods.defer(() => node.del(call));
+    const { json } = await node.call("ADD", { ...call, netns: pods.use(new TestNetns()).path });
+    expect(json).toMatchObject({ code: 109, msg: expect.stringContaining('interface "npgtesthops" has a route to it') });
+  },
+);
+
 const FAMILIES = [
   ["IPv4", "10.70.0.", 30],
   ["IPv6", "fd70::", 126],

@@ -43,7 +43,7 @@ function findUse(kernel: Kernel, address: Address): { readonly refusal: KernelEr
   try {
     using host = kernel.openRouteSocket();
     const route = toFoundRoute(host.transact([getRoute(address)])[0]);
-    if (route?.index === undefined || !(isOfUser(route) || isGateway(host, address, route))) return undefined;
+    if (route === undefined || !(isOfUser(route) || isGateway(host, address, route))) return undefined;
     return { refusal: withUser(host, refuseAddress(address)), isOwn: route.isLocal };
   } catch {
     return undefined;
