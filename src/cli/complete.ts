@@ -86,7 +86,7 @@ async function proposeObjects(cli: Cli, words: readonly string[], typed: string)
   const [first] = positional;
   const slash = typed.indexOf("/");
   const kindWord = slash > 0 && (first === undefined || first.includes("/")) ? typed.slice(0, slash) : first;
-  if (kindWord === undefined) return proposeFurtherKinds(typed);
+  if (kindWord === undefined) return command === "get" ? proposeFurtherKinds(typed) : proposeKinds();
   const info = findKind(kindWord);
   if (info === undefined || !isWritable(info) || (COMMANDS_WITH_ONE_NAME.has(command) && positional.length > 1)) return [];
   const names = await listNames(cli, info.kind, info.namespaced ? (namespace ?? (await defaultNamespaceOf(cli))) : undefined);

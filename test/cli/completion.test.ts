@@ -26,6 +26,7 @@ describe("proposals", () => {
     ["get cl", ["clusterinformations"]],
     ["get ipp,tiers,ippools,ipr", ["ipp,tiers,ippools,ipreservations"]],
     ["get ipp,ippoo", []],
+    ["delete ipp,ipr", []],
     ["get ippool bl", ["black", "blue"]],
     ["get ipp blue ", ["black"]],
     ["get ippool/b", ["ippool/black", "ippool/blue"]],

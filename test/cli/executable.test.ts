@@ -137,6 +137,7 @@ describe("usage", () => {
     [["node", "status"], 'find command "node": there is none\n', "get nodes -o wide"],
     [["--config", "/dev/null", "ipam", "list"], 'find command "list": there is none\n', "--config /dev/null ipam show"],
     [["get", "pods"], 'find kind "pods": there is none, did you mean workloadendpoints? kinds are ', "get --help"],
+    [["delete", "ipp,ipr", "a"], 'read argument "ipp,ipr": want one kind; several in one command as KIND/NAME KIND/NAME', "delete --help"],
     [["get", "ipp,"], 'find kind "": there is none; kinds are ', "get --help"],
     [
       ["ipam", "adopt", "--node=n1", "--run-dir=run"],

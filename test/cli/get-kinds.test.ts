@@ -47,6 +47,14 @@ describe("get of several kinds", () => {
     });
   });
 
+  test("leaves no gap for a kind of which there is none", async () => {
+    const pools = await world.done(["get", "ippools"]);
+    const none = "no ipreservations found\n";
+    for (const kinds of ["ipr,ipp", "ipp,ipr"]) expect(await world.ctl(["get", kinds])).toEqual({ status: 0, stdout: pools, stderr: none });
+    expect((await world.ctl(["get", "ipp,ipr,clusterinfo"])).stdout).toMatch(/^NAME .*\nblue .*\nred .*\n\nNAME .*\ndefault .*\n$/);
+    expect(await world.ctl(["get", "ipr,ipamconfigs"])).toEqual({ status: 0, stdout: "", stderr: `${none}no ipamconfigurations found\n` });
+  });
+
   test("fails for whatever is missing or cannot be read, whichever kind comes last", async () => {
     await world.etcd.ctl(["put", "/netplug/v3/nodes/broken", "no JSON"]);
     for (const [first, fault] of [

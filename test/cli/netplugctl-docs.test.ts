@@ -62,6 +62,11 @@ async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, 
   expect(await type(reader, "netplugctl get ipp pods -o yaml")).toContain("cidr: 10.65.0.0/16");
   await type(reader, "netplugctl get ippools,ipreservations,ipamconfigurations -o yaml > addresses.yaml");
   expect(await reader.type("netplugctl apply -f addresses.yaml")).toMatch(/^ippool\/pods unchanged\nipreservation\/gateways unchanged\n/);
+  await reader.type('netplugctl patch ipreservation gateways -p \'{"spec":{"reservedCIDRs":["10.65.0.0/27"]}}\'');
+  await expect(reader.type("netplugctl apply -f addresses.yaml")).rejects.toThrow("somebody changed it");
+  await reader.type(DOCUMENT.inline().find((code) => code.startsWith("sed ")) ?? "");
+  expect(await reader.type("netplugctl apply -f addresses.yaml")).toMatch(/^ippool\/pods unchanged\nipreservation\/gateways configured\n/);
+  expect(await read("ipreservations", "gateways")).toMatchObject({ spec: { reservedCIDRs: ["10.65.0.0/28"] } });
   for (const command of ["netplugctl get wep -A", "netplugctl get wep -A -o wide"])
     expect(await type(reader, command)).toMatch(/^NAMESPACE.*\ndefault +new +n1\b.*\ndefault +web +n1\b.*\n$/);
   const withLabels = await type(reader, "netplugctl get wep -A -l 'app in (web,api),!canary' --show-labels");

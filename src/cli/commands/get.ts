@@ -16,7 +16,7 @@ import { toWorkloadName } from "../output/columns.ts";
 import { printResources } from "../output/print-resources.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { findResources } from "../resources/find-resources.ts";
-import { checkNamespace, isWritable, type Named, parseNames } from "../resources/name-arguments.ts";
+import { checkNamespace, isWritable, type Named, parseNamesOfKinds } from "../resources/name-arguments.ts";
 import { toListing } from "../resources/object-name.ts";
 import { requireValid } from "../resources/validation.ts";
 
@@ -102,7 +102,7 @@ function isBeginning(word: string, id: unknown): boolean {
 }
 
 async function askedByWords(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Asked[]> {
-  const named = parseNames(words);
+  const named = parseNamesOfKinds(words);
   for (const { info, names } of named) {
     checkNamespace(info, flags.namespace);
     if (flags.selector !== undefined) checkSelectable(info, names);
@@ -163,19 +163,23 @@ function print(cli: Cli, answers: readonly Answer[], flags: GetFlags): void {
     cli.io.stdout.write(toReportText(format.type, { apiVersion: "v1", kind: "List", items }));
     return;
   }
-  for (const [index, answer] of answers.entries()) {
-    if (index > 0 && format.type !== "name" && flags.noHeaders !== true) say(cli, "");
+  const hasGaps = format.type !== "name" && flags.noHeaders !== true;
+  let isFirst = true;
+  for (const answer of answers) {
+    if (answer.resources.length === 0 && format.type === "table") {
+      const selected = flags.selector === undefined ? "" : ` with --selector ${quote(flags.selector.text)}`;
+      note(cli, `no ${answer.asked.info.plural} found${selected}`);
+      continue;
+    }
+    if (hasGaps && !isFirst) say(cli, "");
     printKind(cli, answer, flags);
+    isFirst = false;
   }
 }
 
 function printKind(cli: Cli, { asked, resources }: Answer, flags: GetFlags): void {
   const { info, names } = asked;
   const { output, ...look } = toLook(asked, flags);
-  if (resources.length === 0 && output.type === "table") {
-    note(cli, `no ${info.plural} found${flags.selector === undefined ? "" : ` with --selector ${quote(flags.selector.text)}`}`);
-    return;
-  }
   const single = names.length === 1;
   const colour = cli.io.stdout.isTerminal;
   cli.io.stdout.write(printResources(output, { info, resources, single, ...look, colour }));

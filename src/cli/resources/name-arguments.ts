@@ -14,16 +14,31 @@ export interface Named {
 }
 
 /**
- * Reads `KIND NAME…`, `KIND,KIND` with names that count for each of them, `KIND/NAME…` or a mix of kinds in the last form.
+ * As {@link parseNames}, and `KIND,KIND NAME…`, where the names count for each kind. For what only shows: who deletes says for each name of which
+ * kind it is.
+ *
+ * @throws {UsageError}
+ */
+export function parseNamesOfKinds(words: readonly string[]): readonly Named[] {
+  const [first = "", ...names] = words;
+  if (first.includes("/") || !first.includes(",")) return parseNames(words);
+  names.forEach(checkName);
+  return [...new Set(first.split(",").map(parseKind))].map((info) => ({ info, names }));
+}
+
+/**
+ * Reads `KIND NAME…`, `KIND/NAME…` or a mix of kinds in the second form.
  *
  * @throws {UsageError} an unknown kind, or a word that fits neither form
  */
 export function parseNames(words: readonly string[]): readonly Named[] {
   const [first, ...rest] = words;
   if (first === undefined) throw new UsageError("read arguments: got none, want KIND [NAME…] or KIND/NAME…");
+  if (first.includes(","))
+    throw new UsageError(`read argument ${quote(first)}: want one kind; several in one command as KIND/NAME KIND/NAME`);
   if (!first.includes("/")) {
     rest.forEach(checkName);
-    return [...new Set(first.split(",").map(parseKind))].map((info) => ({ info, names: rest }));
+    return [{ info: parseKind(first), names: rest }];
   }
   const byKind = new Map<string, { readonly info: KindInfo; readonly names: string[] }>();
   for (const word of words) {
