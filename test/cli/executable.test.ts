@@ -138,6 +138,7 @@ describe("usage", () => {
     [["--config", "/dev/null", "ipam", "list"], 'find command "list": there is none\n', "--config /dev/null ipam show"],
     [["get", "pods"], 'find kind "pods": there is none, did you mean workloadendpoints? kinds are ', "get --help"],
     [["delete", "ipp,ipr", "a"], 'read argument "ipp,ipr": want one kind; several in one command as KIND/NAME KIND/NAME', "delete --help"],
+    [["get", "ipp,ipr", ".."], 'read arguments: got the name "..", which no object can have', "get --help"],
     [["get", "ipp,"], 'find kind "": there is none; kinds are ', "get --help"],
     [
       ["ipam", "adopt", "--node=n1", "--run-dir=run"],

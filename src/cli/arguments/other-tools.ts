@@ -25,8 +25,9 @@ const COMMANDS: ReadonlyMap<string, string> = new Map([
   ["node", "get nodes -o wide"],
   ["endpoint", "get workloadendpoints -A"],
   ["datastore", LOCK],
+  ["datastore unlock", UNLOCK],
   ["datastore migrate unlock", UNLOCK],
-  ["datastore migrate export", "get ippools -o yaml"],
+  ["datastore migrate export", "get ippools,ipreservations,ipamconfigurations -o yaml"],
   ["datastore migrate import", "apply -f FILE"],
   ["ipam list", "ipam show"],
   ["ipam ls", "ipam show"],
@@ -69,7 +70,8 @@ export function commandMeantBy(words: readonly string[], following: readonly str
     if (FILE_COMMANDS.has(command) && argument.includes(".")) return `${command} -f ${argument}`;
     if (ADDRESS_COMMANDS.has(command) && tryParseAddress(argument) !== undefined) return `${command} --ip=${argument}`;
   }
-  const meant = COMMANDS.get([...words, ...following.slice(0, FURTHER_WORDS)].join(" ")) ?? COMMANDS.get(words.join(" "));
+  const further = following.filter((word) => !word.startsWith("-")).slice(0, FURTHER_WORDS);
+  const meant = COMMANDS.get([...words, ...further].join(" ")) ?? COMMANDS.get(words.join(" "));
   return following.length > 0 && following.every(isOfObject) ? meant?.replace(OBJECT, following.join(" ")) : meant;
 }
 
