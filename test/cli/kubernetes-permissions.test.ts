@@ -136,6 +136,14 @@ test("ipam adopt claims no block where the plugin has no folder, as in a contain
   ]);
 });
 
+test("ipam adopt reports what may be from before the boot, whether or not the plugin has a folder by now (needs cluster)", async () => {
+  const attachment = { network: "test-net", containerID: "c-before", ifName: "eth0" };
+  const hostAddresses = (): readonly HostAddress[] => [{ attachment, address: parseAddress("10.69.0.8"), where: undefined }];
+  const argv = ["ipam", "adopt", "--node=n1", `--run-dir=${join(world.api.folder, "after-boot")}`];
+  const { status, stdout } = await world.ctl(argv, { env, hostAddresses });
+  expect([status, stdout]).toEqual([1, expect.stringContaining('10.69.0.8 may be in use by container "c-before"')]);
+});
+
 test("ipam adopt fails where the plugin cannot be told which blocks there are, also when it has nothing to claim (needs cluster)", async () => {
   const { status, stdout, stderr } = await world.ctl(["ipam", "adopt", "--node=n1", "--run-dir=/dev/null/run"], {
     env,

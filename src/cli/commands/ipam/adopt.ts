@@ -63,12 +63,12 @@ export async function ipamAdopt(cli: Cli, { node, runDir = RUN_FOLDER }: AdoptFl
     return refused + unread === 0 ? EXIT.done : EXIT.failed;
   };
   return await withDatastore(cli, work, (config) => {
-    if (config.type === "kubernetes" && found.length > 0) requireRunFolder(cli, runDir);
+    if (config.type === "kubernetes" && found.some(({ where }) => where !== undefined)) requireRunFolder(cli, runDir);
     return withHint(config, node, runDir);
   });
 }
 
-/** A plugin that has made interfaces has its folder. @throws {CommandFailed} where another is meant, or that of the node is not seen in a container */
+/** A plugin whose addresses are here has its folder; what libcni keeps may be from before the boot. @throws {CommandFailed} where another is meant, or that of the node is not seen in a container */
 function requireRunFolder({ io }: Cli, folder: string): void {
   if (io.files.exists(folder)) return;
   throw new CommandFailed(
