@@ -73,7 +73,7 @@ const EXPLANATIONS: Readonly<Record<ErrorName, Explanation>> = {
     advice: "ask for an address inside an enabled pool: `netplugctl get ippools`",
   },
   malformedRequest: {
-    meaning: "an annotation or CNI_ARGS value is malformed or contradicts another",
+    meaning: "an annotation or CNI_ARGS value is malformed or contradicts another, or annotations leave no room for ours",
     advice: "correct the annotation or `CNI_ARGS` that the message shows",
   },
   featureDisabled: {
