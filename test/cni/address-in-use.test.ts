@@ -197,20 +197,24 @@ test.each(["netplug", "netplug-ipam"].flatMap((plugin) => FAMILIES.map((family) 
   },
 );
 
-test("a pod gets no IPv6 address to which a better route leads elsewhere", async () => {
+test.each([
+  ["leads elsewhere", "fd75::", ["fd75::/128", "dev", "npgteststale"], "npgteststale"],
+  ["leads nowhere", "fd77::", ["blackhole", "fd77::/128"], "lo"],
+] as const)("a pod gets no IPv6 address to which a better route %s", async (_where, base, route, user) => {
   nodePlace.must(["ip", "link", "add", "npgteststale", "type", "bridge"]);
   pods.defer(() => void nodePlace.must(["ip", "link", "del", "npgteststale"]));
   nodePlace.must(["ip", "link", "set", "npgteststale", "up"]);
-  await node.createPool("better-route", { cidr: "fd75::/127", blockSize: 127 });
-  const config = node.config({ ipam: { assign_ipv4: "false", assign_ipv6: "true", ipv6_pools: ["better-route"] } });
-  addUntilEnd("route", "fd75::/128", "dev", "npgteststale", "metric", "512");
+  const pool = `better-route-${user}`;
+  await node.createPool(pool, { cidr: `${base}/127`, blockSize: 127 });
+  const config = node.config({ ipam: { assign_ipv4: "false", assign_ipv6: "true", ipv6_pools: [pool] } });
+  addUntilEnd("route", ...route, "metric", "512");
   const add = async () => {
     const call = { containerID: node.newContainerID(), netns: pods.use(new TestNetns()).path, config };
     pods.defer(() => node.del(call));
     return (await node.call("ADD", call)).json;
   };
-  expect((await add())?.ips?.map(({ address }) => address)).toEqual(["fd75::1/128"]);
-  expect(await add()).toMatchObject({ code: 109, msg: expect.stringContaining('interface "npgteststale" has a route to it') });
+  expect((await add())?.ips?.map(({ address }) => address)).toEqual([`${base}1/128`]);
+  expect(await add()).toMatchObject({ code: 109, msg: expect.stringContaining(`interface "${user}" has a route to it`) });
 });
 
 /** Of the node, with an address, until the test ends. */
