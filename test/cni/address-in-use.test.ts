@@ -155,6 +155,34 @@ test.each([
   },
 );
 
+test.each([
+  ["IPv4", "blackhole", "10.78.0.7", 32, "another route to it exists"],
+  ["IPv4", "unreachable", "10.78.0.8", 32, "another route to it exists"],
+  ["IPv6", "prohibit", "fd78::7", 128, 'interface "lo" has a route to it'],
+] as const)("netplug-ipam gives no %s address to which the node has a route of type %s", async (family, type, only, length, why) => {
+  const pool = `nowhere-${type}`;
+  await node.createPool(pool, { cidr: `${only}/${length}`, blockSize: length });
+  addUntilEnd("route", type, `${only}/${length}`);
+  const ipam = { assign_ipv4: `${family === "IPv4"}`, assign_ipv6: `${family === "IPv6"}`, ipv4_pools: [pool], ipv6_pools: [pool] };
+  const call = { containerID: node.newContainerID(), plugin: "netplug-ipam", config: node.config({ ipam }) };
+  pods.defer(() => node.del(call));
+  const { json } = await node.call("ADD", { ...call, netns: pods.use(new TestNetns()).path });
+  expect(json).toMatchObject({ code: 109, msg: expect.stringContaining(why) });
+});
+
+test("netplug-ipam gives one of many to which the node has a route that leads nowhere", async () => {
+  await node.createPool("node-blocks", { cidr: "10.79.0.0/30", blockSize: 30 });
+  addUntilEnd("route", "blackhole", "10.79.0.0/30");
+  const call = {
+    containerID: node.newContainerID(),
+    plugin: "netplug-ipam",
+    config: node.config({ ipam: { ipv4_pools: ["node-blocks"] } }),
+  };
+  pods.defer(() => node.del(call));
+  const { json } = await node.call("ADD", { ...call, netns: pods.use(new TestNetns()).path });
+  expect(json?.ips).toHaveLength(1);
+});
+
 const FAMILIES = [
   ["IPv4", "10.70.0.", 30],
   ["IPv6", "fd70::", 126],

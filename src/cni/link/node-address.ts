@@ -56,7 +56,8 @@ function isDropped(host: RouteSocket, address: Address): boolean {
   return address.family === 6 && routesNaming(host, address).some((one) => one.hidesOthers && one.destination.base === address.value);
 }
 
-function routesNaming(host: RouteSocket, address: Address): readonly Route[] {
+/** Routes in which the address stands somewhere, of all tables. */
+export function routesNaming(host: RouteSocket, address: Address): readonly Route[] {
   const bytes = toAddressBytes(address);
   // There may be 100,000 routes, and to take one apart costs more than all else.
   const naming = host.dump(listRoutes(address.family)).filter(({ payload }) => Buffer.from(payload).includes(bytes));

@@ -1,13 +1,15 @@
 /** Whether an address is in use: the node has a route to it alone, or through it, or has the address itself. */
 
 import { type Address, WIDTH } from "../../../lib/ip/address.ts";
+import { ENETUNREACH } from "../../../linux/errno.ts";
 import type { KernelError } from "../../../linux/kernel-error.ts";
 import { RT_TABLE_MAIN } from "../../../linux/netlink/constants.ts";
 import { getRoute, type Route, toFoundRoute } from "../../../linux/netlink/route.ts";
+import type { RouteSocket } from "../../../linux/netlink/route-socket.ts";
 import type { Netns } from "../../../linux/netns.ts";
 import { withUser } from "../../link/in-use.ts";
 import type { Kernel } from "../../link/kernel.ts";
-import { isGateway, refuseAddress } from "../../link/node-address.ts";
+import { isGateway, refuseAddress, routesNaming } from "../../link/node-address.ts";
 import { withAsker } from "./refusal.ts";
 
 /** Whether a route is to one address alone, and for all traffic: a route in another table is for some traffic only. */
@@ -42,10 +44,17 @@ export function requireUnused(kernel: Kernel, addresses: readonly Address[], { n
 function findUse(kernel: Kernel, address: Address): { readonly refusal: KernelError; readonly isOwn: boolean } | undefined {
   try {
     using host = kernel.openRouteSocket();
-    const route = toFoundRoute(host.transact([getRoute(address)])[0]);
+    const route = findRoute(host, address);
     if (route === undefined || !(isOfUser(route) || isGateway(host, address, route))) return undefined;
     return { refusal: withUser(host, refuseAddress(address)), isOwn: route.isLocal };
   } catch {
     return undefined;
   }
+}
+
+/** The route that traffic to the address takes. The kernel does not show one that leads nowhere: if it is to this address alone, it is found among all. */
+function findRoute(host: RouteSocket, address: Address): Route | undefined {
+  const [outcome] = host.transact([getRoute(address)]);
+  if (outcome?.error === undefined || outcome.error.errno === ENETUNREACH) return toFoundRoute(outcome);
+  return routesNaming(host, address).find((one) => isOfUser(one) && one.destination.base === address.value);
 }
