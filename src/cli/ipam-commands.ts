@@ -4,7 +4,7 @@ import { buildCommand, buildRouteMap } from "@stricli/core";
 import type { IPAMConfigurationSpec } from "../api/ipam-configuration.ts";
 import { type Address, parseAddress } from "../lib/ip/address.ts";
 import { baseOf, parsePrefix, sizeOf, tryParsePrefix } from "../lib/ip/prefix.ts";
-import type { AdoptFlags } from "./commands/ipam/adopt.ts";
+import type { AdoptFlags } from "./commands/ipam/adopt-name.ts";
 import type { CheckFlags } from "./commands/ipam/check.ts";
 import type { ExplainFlags } from "./commands/ipam/explain-asking.ts";
 import type { ReleaseFlags } from "./commands/ipam/release.ts";
@@ -216,7 +216,14 @@ const ipamAdopt = buildCommand<AdoptFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam/adopt.ts")).ipamAdopt),
   parameters: {
     flags: {
-      node: { ...nodeFlag, brief: "the name of this node" },
+      node: { ...nodeFlag, brief: "the name of this node, as the plugin knows it" },
+      insteadOf: {
+        kind: "parsed",
+        parse: String,
+        brief: "a wrong name that was given before: what this node has under it is moved",
+        placeholder: "NODE",
+        optional: true,
+      },
       runDir: {
         kind: "parsed",
         parse: parseFolder,
@@ -233,6 +240,8 @@ const ipamAdopt = buildCommand<AdoptFlags, [], CliContext>({
       "",
       "It is meant for a datastore that was restored from a backup: run it as root on each node, while the datastore is locked. On Kubernetes it also",
       "brings up to date the list by which the plugin finds the node's blocks: blocks.json, in the folder of --run-dir.",
+      "It knows no default for --node: the name is the one that the network config gives the node, else the content of /var/lib/netplug/nodename,",
+      "else the host name in lower case. Of a name that nothing tells of it warns. Of one that is wrong, correct it with --instead-of.",
       "Exit status: 0 all of them are allocated to their users; 1 some cannot be, such as those that another container has been given since.",
     ].join("\n"),
   },

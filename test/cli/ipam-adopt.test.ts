@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { readCachedAddresses } from "../../src/cli/host/cached-addresses.ts";
 import type { HostAddress } from "../../src/cli/host/host-addresses.ts";
@@ -10,7 +10,7 @@ import type { Datastore } from "../../src/datastore/datastore.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import { allocateFor } from "../support/cli/container-addresses.ts";
-import { endpointYaml } from "../support/cli/documents.ts";
+import { endpointYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { netplugctl } from "../support/cli/netplugctl.ts";
 import { FaultyDatastore } from "../support/ipam/faulty-datastore.ts";
@@ -68,12 +68,129 @@ test("a node whose addresses have another one's name is not taken for it", async
   expect((await adopt("n1", "10.65.0.1")).status).toBe(0);
   const { status, stdout, stderr } = await adopt("m1", "10.65.0.2", "10.65.0.1");
   expect([status, stdout]).toEqual([1, ""]);
-  expect(stderr).toContain('allocate addresses to node "m1": this host was node "n1" when it got 10.65.0.1\n');
+  const doubt = "if that name was wrong: netplugctl ipam adopt --node=m1 --instead-of=n1";
+  expect(stderr).toContain(`allocate addresses to node "m1": this host got 10.65.0.1 as node "n1"; ${doubt}\n`);
   expect(stderr).toContain("next: netplugctl ipam adopt --node=n1\n");
   expect(await inUse()).toEqual([true, false]);
   expect((await adopt("n1", "10.65.0.2", "10.65.0.1")).stdout).toContain(
     "allocated 1 of 2 addresses in use on this host, 1 already were\n",
   );
+});
+
+describe("a name of a node", () => {
+  const adopt = async (words: string, ...found: readonly HostAddress[]): ReturnType<typeof world.ctl> =>
+    await world.ctl(["ipam", "adopt", ...words.split(" ")], { hostAddresses: () => found });
+  const first = toHostAddress("c1", "10.65.0.1");
+  const second = toHostAddress("c2", "10.65.0.2");
+  const blocks = async (): Promise<readonly string[]> => {
+    const shown = await world.json<{ readonly blocks: readonly { node: string; cidr: string; inUse: number }[] }>("ipam", "show");
+    return shown.blocks.map(({ node, cidr, inUse }) => `${node} ${cidr} ${inUse}`);
+  };
+
+  test("of which nothing tells is warned of with those that are known, and it may be right: it gets the addresses", async () => {
+    const nothing = 'warning: nothing tells of a node "n1", nor of any other; if the name is wrong, correct that by ';
+    expect(await adopt("--node=n1", first)).toMatchObject({
+      status: 0,
+      stderr: `${nothing}netplugctl ipam adopt --node=RIGHT-NAME --instead-of=n1\n`,
+    });
+    // the second time its addresses tell of it
+    expect(await adopt("--node=n1", first)).toMatchObject({ status: 0, stderr: "" });
+    await world.create(...["rack-1", "rack-2", "rack-3", "rack-4", "web"].map((name) => resourceYaml("Node", name)));
+    const some = 'but of "n1", "rack-1", "rack-2", "rack-3", "rack-4", and 1 more; if the name is wrong, correct that by ';
+    expect(await adopt("--node=wbe", second)).toMatchObject({
+      status: 0,
+      stderr: `warning: nothing tells of a node "wbe", ${some}netplugctl ipam adopt --node=web --instead-of=wbe\n`,
+    });
+  });
+
+  test("is not warned of where the host has it, or anything else, or where nothing is to be written", async () => {
+    expect(await adopt("--node=n1")).toMatchObject({ status: 0, stderr: "" });
+    const own = hostname().toLowerCase();
+    expect(await adopt(`--node=${own}`, first)).toMatchObject({ status: 0, stderr: "" });
+    await world.create(endpointYaml({ containerID: "c9", node: "n2" }));
+    expect(await adopt("--node=n2", second)).toMatchObject({ status: 0, stderr: "" });
+  });
+
+  test("that is not the one which the record of a container here has is refused", async () => {
+    await world.create(endpointYaml({ containerID: "c2", node: "n1" }), resourceYaml("Node", "n2"));
+    for (const name of ["n2", "ghost"]) {
+      const { status, stdout, stderr } = await adopt(`--node=${name} --instead-of=n1`, first, second);
+      expect([status, stdout]).toEqual([1, ""]);
+      expect(stderr).toContain(`to node "${name}": container "c2", which is on this host, is recorded on node "n1"\n`);
+      expect(stderr).toContain("next: netplugctl ipam adopt --node=n1\n");
+    }
+    expect(await inUse()).toEqual([false, false]);
+    expect((await adopt("--node=n1", first, second)).status).toBe(0);
+  });
+
+  test("that was wrong is given up by the command that the refusal of the right one shows: addresses and blocks are moved", async () => {
+    await adopt("--node=ghost", first, second);
+    await world.create(resourceYaml("Node", "n1"));
+    const { status, stdout, stderr } = await adopt("--node=n1", first, second);
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain('to node "n1": this host got 10.65.0.1 as node "ghost", of which nothing else tells\n');
+    expect(stderr).toEndWith("\nnext: netplugctl ipam adopt --node=n1 --instead-of=ghost\n");
+    const moved = await adopt("--node=n1 --instead-of=ghost", first, second);
+    expect([moved.status, moved.stdout.trimEnd().split("\n")]).toEqual([
+      0,
+      [
+        '10.65.0.1 allocated to container "c1" (interface "eth0", network "test-net", here "npg-c1"), and no longer to node "ghost"',
+        '10.65.0.2 allocated to container "c2" (interface "eth0", network "test-net", here "npg-c2"), and no longer to node "ghost"',
+        'block 10.65.0.0/26 moved from node "ghost" to node "n1"',
+        "allocated 2 of 2 addresses in use on this host, 0 already were",
+      ],
+    ]);
+    expect(await blocks()).toEqual(["n1 10.65.0.0/26 2"]);
+    expect((await adopt("--node=n1 --instead-of=ghost", first, second)).stdout).toContain("allocated 0 of 2 ");
+    expect(await world.done(["ipam", "check"])).toContain("found 0 problems");
+  });
+
+  test("that is another node's by right loses this host's addresses only", async () => {
+    await allocateFor(world.datastore, "c9", "n2", { address: "10.65.0.9" });
+    await adopt("--node=n2", first);
+    expect((await adopt("--node=n1", first)).stderr).toContain("next: netplugctl ipam adopt --node=n2\n");
+    expect((await adopt("--node=n1 --instead-of=n2", first)).status).toBe(0);
+    expect(await blocks()).toEqual(["n2 10.65.0.0/26 2"]);
+    const shown = await Promise.all(["10.65.0.1", "10.65.0.9"].map(async (ip) => await world.json("ipam", "show", `--ip=${ip}`)));
+    expect(shown).toMatchObject([{ node: "n1" }, { node: "n2" }]);
+  });
+
+  test("that was wrong, beside what the host has under the right one by then, is named, and a block of it that is empty is moved, too", async () => {
+    await world.createPool("one", "10.66.0.0/26");
+    const ended = toHostAddress("c4", "10.66.0.1");
+    await adopt("--node=ghost", first, ended);
+    await world.done(["ipam", "release", "--ip=10.66.0.1"]);
+    await adopt("--node=n1", second);
+    const { status, stdout, stderr } = await adopt("--node=n1", first, second);
+    expect([status, stdout.trimEnd().split("\n")]).toEqual([
+      1,
+      [
+        '10.65.0.1 is allocated to container "c1" (interface "eth0", network "test-net", here "npg-c1"), but to node "ghost"',
+        "allocated 0 of 2 addresses in use on this host, 1 already were; 1 allocated under another name of it",
+      ],
+    ]);
+    expect(stderr).toBe("next: if that name was wrong: netplugctl ipam adopt --node=n1 --instead-of=ghost\n");
+    expect((await adopt("--node=n1 --instead-of=ghost", first, second)).stdout).toContain("allocated 1 of 2 addresses");
+    expect(await blocks()).toEqual(["n1 10.65.0.0/26 2", "n1 10.66.0.0/26 0"]);
+  });
+
+  test("that was wrong is not given up for an interface that ends meanwhile: its address is free", async () => {
+    await adopt("--node=ghost", first, second);
+    const looks = [[first, second], [first]];
+    const argv = ["ipam", "adopt", "--node=n1", "--instead-of=ghost"];
+    const { status, stdout } = await world.ctl(argv, { hostAddresses: () => looks.shift() ?? [] });
+    expect([status, stdout.trimEnd().split("\n").slice(-2)]).toEqual([
+      0,
+      ["10.65.0.2 released again: its interface is gone", "allocated 1 of 2 addresses in use on this host, 0 already were"],
+    ]);
+    expect(await inUse()).toEqual([true, false]);
+  });
+
+  test.each(["--node=n1 --instead-of=n1", "--node=n1 --instead-of=Rack:7", "--instead-of=n1"])("in %p is wrong usage", async (words) => {
+    const { status, stderr } = await adopt(words, first);
+    expect([status, stderr]).toEqual([2, expect.stringMatching(/--instead-of|--node/)]);
+    expect(await inUse()).toEqual([false, false]);
+  });
 });
 
 test.each(["", "Rack 7"])("%p is no name of a node, and gets nothing", async (name) => {
@@ -123,8 +240,9 @@ test("the results that the runtime keeps are looked at, and those that Multus ke
 
 describe("a result that libcni keeps", () => {
   let folder: string;
-  beforeEach(() => {
+  beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "npgt-results-"));
+    await world.create(resourceYaml("Node", "n1"));
   });
   afterEach(() => rmSync(folder, { recursive: true }));
   const adopt = (): ReturnType<typeof world.ctl> =>

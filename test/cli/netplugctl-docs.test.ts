@@ -117,6 +117,8 @@ async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, 
   // the machine's own folder is not the test's
   const adopted = await type(reader, "netplugctl ipam adopt --node=n1", { "--node=n1": '--node=n1 --run-dir="$PWD"' });
   expect(adopted).toContain("addresses in use on this host");
+  const corrected = "netplugctl ipam adopt --node=n1 --instead-of=n11";
+  expect(await type(reader, corrected, { "--node=n1": '--node=n1 --run-dir="$PWD"' })).toContain("addresses in use on this host");
 
   const [lock = "", split = "", unlock = "", ...more] = DOCUMENT.block("", "datastoreReady").trim().split("\n");
   expect([lock, split, unlock, ...more]).toEqual([

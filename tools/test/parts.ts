@@ -130,6 +130,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "explain",
       "late-add",
       "limits",
+      "mistyped-node",
       "model",
       "moving",
       "prefetch",

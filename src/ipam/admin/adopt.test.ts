@@ -1,14 +1,22 @@
 import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../../test/support/failure-of.ts";
-import { createIpamWorld, requestFor } from "../../../test/support/ipam/ipam.ts";
+import { FaultyDatastore } from "../../../test/support/ipam/faulty-datastore.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../../test/support/ipam/ipam.ts";
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { parsePrefix } from "../../lib/ip/prefix.ts";
 import { newBlock } from "../block.ts";
-import { adoptAddress, giveBackAddress } from "./adopt.ts";
+import { adoptAddress, adoptBlock, giveBackAddress } from "./adopt.ts";
 
 const ADDRESS = parseAddress("10.65.0.9");
 const C1: AllocationOwner = requestFor("c1", "n1").owner;
+
+/** Ports of which the next commit has no reply. */
+function losingReply(world: IpamWorld): IpamWorld["ports"] {
+  const faulty = new FaultyDatastore(world.datastore);
+  faulty.next = "applied, reply lost";
+  return { ...world.ports, datastore: faulty.datastore, clock: { ...world.clock, sleep: async () => undefined } };
+}
 
 describe("adoptAddress()", () => {
   test("claims no block that overlaps another one, which would give its addresses again", async () => {
@@ -45,6 +53,20 @@ describe("adoptAddress()", () => {
     expect(await adoptAddress(world.ports, C1, parseAddress("10.65.0.10"))).toEqual({ end: "adopted" });
   });
 
+  test("moves what the same attachment has under a wrong name, and nothing else, and says so where the reply was lost", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const ghost = { ...C1, node: "ghost", endpoint: "e", namespace: "ns" };
+    await adoptAddress(world.ports, ghost, ADDRESS);
+    const held = { holder: { owner: ghost } };
+    expect(await adoptAddress(world.ports, C1, ADDRESS, "n2")).toMatchObject(held);
+    expect(await adoptAddress(world.ports, requestFor("c2", "n1").owner, ADDRESS, "ghost")).toMatchObject(held);
+    expect(await adoptAddress(losingReply(world), C1, ADDRESS, "ghost")).toEqual({ end: "moved" });
+    const [[block]] = await world.datastore.read([{ type: "all-blocks" }]);
+    expect(block?.value.allocations.map(({ owner }) => owner)).toEqual([{ ...ghost, node: "n1" }]);
+    expect(await adoptAddress(world.ports, C1, ADDRESS, "ghost")).toEqual({ end: "had" });
+  });
+
   test("claims a block of the size that the pool gives, where another pool overlaps it and gives none", async () => {
     const world = await createIpamWorld();
     await world.putPool("0-elsewhere", "10.64.0.0/24", { blockSize: 30 }, "2026-01-01T00:00:00Z");
@@ -52,6 +74,21 @@ describe("adoptAddress()", () => {
     await world.putPool("a", "10.65.0.0/24", { blockSize: 28 }, "2026-01-02T00:00:00Z");
     expect(await adoptAddress(world.ports, C1, ADDRESS)).toEqual({ end: "adopted" });
     expect(await world.blocks()).toEqual(["10.65.0.0/28 n1 1/16"]);
+  });
+});
+
+describe("adoptBlock()", () => {
+  const GHOSTS = { cidr: parsePrefix("10.65.0.0/26"), node: "ghost" };
+
+  test("gives a node the block that it has under a wrong name, once nothing is allocated under that name", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await adoptAddress(world.ports, { ...C1, node: "ghost" }, ADDRESS);
+    expect([await adoptBlock(world.ports, GHOSTS, "n1"), await world.blocks()]).toEqual([false, ["10.65.0.0/26 ghost 1/64"]]);
+    await adoptAddress(world.ports, C1, ADDRESS, "ghost");
+    expect(await adoptBlock(losingReply(world), GHOSTS, "n1")).toBe(true);
+    expect([await adoptBlock(world.ports, GHOSTS, "n1"), await world.blocks()]).toEqual([false, ["10.65.0.0/26 n1 1/64"]]);
+    expect(await world.del("c1", "n1")).toEqual(["10.65.0.9"]);
   });
 });
 

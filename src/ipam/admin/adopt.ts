@@ -1,25 +1,34 @@
 /** Allocating an address to the attachment that uses it already: after a datastore was restored that does not know it. */
 
-import type { Allocation, AllocationOwner } from "../../api/ipam-block.ts";
+import type { Allocation, AllocationOwner, Block, BlockRef } from "../../api/ipam-block.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Query } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import { containsAddress, ordinalOf, prefixOf, toPrefixText } from "../../lib/ip/prefix.ts";
-import { isSameAttachment, newBlock, take } from "../block.ts";
+import { isSameAttachment, moveTo, newBlock, take } from "../block.ts";
 import { expectNotFrozen, IP_POOLS } from "../cluster.ts";
-import { type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "../draft.ts";
+import { blockAt, type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "../draft.ts";
 import { type Facts, know } from "../facts.ts";
 import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
 import { poolQueryOf, toPoolTable } from "../pools.ts";
 import { type Decision, transact, type TransactPorts } from "../transact/transact.ts";
 
-/** What became of one address: `had` it already, `adopted`, or why it cannot be. */
+/** What became of one address: `had` it already, `adopted`, `moved` to its user's node from a wrong one, or why it cannot be. */
 export type Adoption =
-  { readonly end: "had" | "adopted" | "outside-pools" } | { readonly holder: Allocation } | { readonly overlapped: string };
+  { readonly end: "had" | "adopted" | "moved" | "outside-pools" } | { readonly holder: Allocation } | { readonly overlapped: string };
 
-/** Allocates an address to its user, also while the datastore is locked. Only an administrator may: nobody asks whether the pool permits it. */
-export async function adoptAddress(ports: TransactPorts, owner: AllocationOwner, address: Address): Promise<Adoption> {
-  let isWritten = false; // had at the second look, because the reply to our first commit was lost
+/**
+ * Allocates an address to its user, also while the datastore is locked. Only an administrator may: nobody asks whether the pool permits it.
+ *
+ * @param insteadOf a name under which the user's node may have the address by mistake
+ */
+export async function adoptAddress(
+  ports: TransactPorts,
+  owner: AllocationOwner,
+  address: Address,
+  insteadOf: string = owner.node,
+): Promise<Adoption> {
+  let written: "adopted" | "moved" | undefined; // had at the second look, because the reply to our first commit was lost
   const queries: readonly Query[] = [CLUSTER_INFORMATION, IP_POOLS, { type: "block-of-address", address }];
   return await transact(ports, queries, (facts, { now }): Decision<Adoption> => {
     const found = blockFor(owner.node, address, facts, now);
@@ -27,12 +36,24 @@ export async function adoptAddress(ports: TransactPorts, owner: AllocationOwner,
     const { stored, block } = found;
     const ordinal = ordinalOf(block.cidr, address) ?? 0;
     const holder = block.allocations.find((one) => one.ordinal === ordinal);
-    if (holder !== undefined) {
-      return { writes: [], result: isAllocatedTo(owner, holder) ? { end: isWritten ? "adopted" : "had" } : { holder } };
-    }
+    if (holder !== undefined && isAllocatedTo(owner, holder)) return { writes: [], result: { end: written ?? "had" } };
+    if (holder !== undefined && !isAllocatedTo({ ...owner, node: insteadOf }, holder)) return { writes: [], result: { holder } };
+    written = holder === undefined ? "adopted" : "moved";
+    const next = holder === undefined ? take(block, ordinal, owner, now) : withNode(block, holder, owner.node);
+    return { writes: [expectNotFrozen(facts), ...toBlockWrites(withBlock(NO_DRAFT, stored, next))], result: { end: written } };
+  });
+}
+
+/** Gives a node the block that it has under a wrong name. @returns whether it did; not while something is allocated under that name */
+export async function adoptBlock(ports: TransactPorts, ref: BlockRef, node: string): Promise<boolean> {
+  let isWritten = false; // gone from there at the second look, because the reply to our first commit was lost
+  return await transact(ports, [CLUSTER_INFORMATION, { type: "block", ref }], (facts): Decision<boolean> => {
+    const found = blockAt(facts, NO_DRAFT, ref);
+    if (found === undefined || found.block.allocations.some(({ owner }) => owner.node === ref.node))
+      return { writes: [], result: isWritten && found === undefined };
     isWritten = true;
-    const draft = withBlock(NO_DRAFT, stored, take(block, ordinal, owner, now));
-    return { writes: [expectNotFrozen(facts), ...toBlockWrites(draft)], result: { end: "adopted" } };
+    const draft = withBlock(NO_DRAFT, found.stored, moveTo(found.block, node));
+    return { writes: [expectNotFrozen(facts), ...toBlockWrites(draft)], result: true };
   });
 }
 
@@ -60,6 +81,11 @@ function blockFor(
   const [other] = know(facts, { type: "claimed-blocks", within: cidr, limit: 1 }, () => [poolQueryOf(pool)]);
   if (other !== undefined) return { overlapped: toPrefixText(other.cidr) };
   return { stored: undefined, block: newBlock(cidr, node, now) };
+}
+
+function withNode(block: Block, allocation: Allocation, node: string): Block {
+  const moved: Allocation = { ...allocation, owner: { ...allocation.owner, node } };
+  return { ...block, allocations: block.allocations.map((one) => (one === allocation ? moved : one)) };
 }
 
 function isAllocatedTo(owner: AllocationOwner, allocation: Allocation): boolean {
