@@ -180,3 +180,36 @@ test("what a name got that no node has, the right one gets by the command that i
   for (const pod of [...old.slice(3), ...fresh]) await del(pod);
   expect([await node.addressesInUse(), (await report()).problems]).toEqual([0, []]);
 });
+
+test("a check finds what another node's name got, of which that node's GC knows no container, and its advice moves it", async () => {
+  const running = await add(before());
+  const [ip = ""] = addressesOf([running]);
+  const remember = await forgetRecords();
+  const { datastore } = node;
+  const records = { namespace: "default", name: running.containerID };
+  // A pod that shows no record tells nothing, as before step 3 of the move from etcd.
+  const kubectl = async (...words: readonly string[]): Promise<void> => {
+    if (datastore instanceof KubernetesNodeDatastore)
+      await datastore.api.kubectl(["annotate", "pod", records.name, "--namespace", records.namespace, ...words]);
+  };
+  const annotation = `cni.netplug.io/containerID`;
+  await kubectl(`${annotation}-`);
+  expect((await adopt("node-b")).status).toBe(0);
+  await kubectl(`${annotation}=${running.containerID}`);
+  await remember();
+  const { problems } = await report();
+  expect(problems).toEqual([
+    {
+      class: "misnamed-node",
+      object: ip,
+      detail: expect.stringMatching(/, allocated to it on node "node-b", but recorded on node "node-a"$/),
+    },
+  ]);
+  const { stderr } = await runNetplugctl(datastore.env, ["ipam", "check"]);
+  const advice = nextIn(stderr)?.replace(/^.*: (?=netplugctl)/, "");
+  const typed = advice?.replace("--node=NODE", "--node=node-a").replace("OTHER-NODE", `node-b --run-dir=${node.folder}`);
+  expect(await type(typed)).toContain("allocated 1 of 1 addresses");
+  expect((await report()).problems).toEqual([]);
+  await del(running);
+  expect(await node.addressesInUse()).toBe(0);
+});

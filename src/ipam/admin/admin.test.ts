@@ -187,6 +187,22 @@ describe("checkConsistency()", () => {
     expect(await problemsIn(world)).toEqual([]);
   });
 
+  test("finds what a container has under the name of another node, which only that one's calls would look at", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const address = await addWithEndpoint(world, "c1", { record: false });
+    const record = endpointOf("n2-cni-c1-eth0", []);
+    const spec = { orchestrator: "cni", node: "n2", endpoint: "eth0", containerID: "c1", ipNetworks: [`${address}/32`] };
+    await world.datastore.commit([{ op: "create", resource: { ...record, spec } }]);
+    // perhaps n2 calls itself so
+    expect(await problemsIn(world)).toEqual([]);
+    await world.put("Node", "n1", {});
+    expect(await problemsIn(world)).toEqual([["misnamed-node", address]]);
+    await world.datastore.commit([{ op: "delete", ref: { kind: "Node", name: "n1" } }]);
+    await addWithEndpoint(world, "c2");
+    expect(await problemsIn(world)).toEqual([["misnamed-node", address]]);
+  });
+
   test("finds the block of a node that is gone with all endpoints, and no other", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/26");

@@ -3,6 +3,7 @@
 import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { type Address, parseAddress, toAddressText } from "../../lib/ip/address.ts";
 import { containsAddress } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
 import { type Inventory, knowsAll } from "./inventory.ts";
 import { isEndpointOf, leaksIn } from "./leaks.ts";
 import { isManagedElsewhere } from "./managed-elsewhere.ts";
@@ -15,6 +16,7 @@ export function* endpointProblems(inventory: Inventory): Generator<Inconsistency
   yield* forgotten(inventory);
   yield* unrecorded(inventory);
   yield* duplicates(inventory);
+  yield* misnamed(inventory);
   yield* leaks(inventory);
 }
 
@@ -87,6 +89,19 @@ function* duplicates(inventory: Inventory): Generator<Inconsistency> {
     const others = (reported.get(text) ?? []).filter((endpoint) => !isRecordTrue(endpoint, inventory));
     const endpoints = [...new Set([...recorded, ...others])];
     if (endpoints.length > 1) yield problem("duplicate-address", text, `used by ${describeEndpoints(endpoints)}`);
+  }
+}
+
+/** Addresses that their own node does not find, as after `ipam adopt` with another node's name: a GC of that one releases them, though they are in use. */
+function* misnamed({ allocations, users, nodes, endpoints }: Inventory): Generator<Inconsistency> {
+  // A name that no other node has may be the one that the node gives itself.
+  const known = new Set([...nodes, ...endpoints.map(({ spec }) => spec.node)]);
+  for (const [text, { owner }] of allocations) {
+    const isOwn = ({ spec }: WorkloadEndpoint): boolean => spec.containerID === owner.containerID && spec.endpoint === owner.ifName;
+    const record = known.has(owner.node) ? users.get(text)?.find(isOwn) : undefined;
+    if (record === undefined || record.spec.node === "" || record.spec.node === owner.node) continue;
+    const where = `allocated to it on node ${quote(owner.node)}, but recorded on node ${quote(record.spec.node)}`;
+    yield problem("misnamed-node", text, `used by ${describeEndpoints([record])}, ${where}`);
   }
 }
 

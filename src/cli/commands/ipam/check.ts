@@ -50,6 +50,8 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   if (has("outside-pool")) note(cli, "next: create the pool of the addresses in no pool again, or recreate the workloads that have them");
   // Not released: each such pod has its address until its DEL.
   if (has("unrecorded-in-use")) note(cli, "next: recreate each pod whose address is not recorded: kubectl delete pod -n NAMESPACE NAME");
+  if (has("misnamed-node"))
+    note(cli, `next: on the node of each record, as root: ${toCommandLine(cli, "ipam adopt --node=NODE --instead-of=OTHER-NODE")}`);
   // A node whose kubelet is down runs on containers whose pods are gone.
   if (countOf("leaked-address") > silentLeaks) note(cli, `next: if their containers are gone for good: ${toRelease(cli)}`);
   else if (silentLeaks > 0)
