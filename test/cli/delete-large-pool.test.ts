@@ -27,3 +27,14 @@ test("all empty blocks of a large pool are released when it is deleted, and all 
   );
   expect(Object.keys(await world.stored("/netplug/ipam/blocks/"))).toHaveLength(2_100);
 });
+
+test("empty blocks are released however many lie before them that cool down", async () => {
+  await world.createPool("cooling", "10.66.0.0/16", { blockSize: 32 });
+  const soon = Math.floor(Date.now() / 1_000) + 600;
+  const blocks = Array.from({ length: 112 }, (_, i): Block =>
+    newBlock(subnetAt(parsePrefix("10.66.0.0/16"), 32, i), "n1", i < 100 ? soon : 1),
+  );
+  for (let i = 0; i < blocks.length; i += AT_ONCE)
+    await world.datastore.commit(blocks.slice(i, i + AT_ONCE).map((block) => ({ op: "create-block", block })));
+  expect(await world.done(["delete", "ippool", "cooling"])).toStartWith("ippool/cooling deleted; 12 empty blocks released; 100 blocks ");
+});

@@ -79,12 +79,15 @@ async function disable(target: Target, name: string): Promise<Pick<PoolForDeleti
 /** @param released gets the CIDRs of the released blocks */
 async function releaseEmptyBlocks(target: Target, within: Prefix, released: Set<string>): Promise<void> {
   const now = Math.floor(target.io.clock.now() / 1_000);
+  /** CIDRs of those that were looked at and stay, because they cool down, for example: each list has them again. */
+  const staying = new Set<string>();
   for (;;) {
-    const [empty] = await target.datastore.read([{ type: "empty-blocks", within, limit: PAGE }]);
-    const cooled = empty.filter(({ since }) => hasBegun(since, now));
-    const done = await Promise.all(cooled.map((ref) => deleteIfEmpty(target, ref)));
-    for (const [at, { cidr }] of cooled.entries()) if (done[at] === true) released.add(toPrefixText(cidr));
-    if (!done.includes(true) || empty.length < PAGE) return;
+    const limit = staying.size + PAGE;
+    const [listed] = await target.datastore.read([{ type: "empty-blocks", within, limit }]);
+    const unseen = listed.filter(({ cidr }) => !staying.has(toPrefixText(cidr)));
+    const isDone = await Promise.all(unseen.map(async (ref) => hasBegun(ref.since, now) && (await deleteIfEmpty(target, ref))));
+    for (const [at, { cidr }] of unseen.entries()) (isDone[at] === true ? released : staying).add(toPrefixText(cidr));
+    if (listed.length < limit) return;
   }
 }
 
