@@ -215,6 +215,30 @@ describe("a lease", () => {
     expect(server.state.lease?.spec?.holderIdentity).toBe("");
   });
 
+  test("of work that ends only some time after the caller's signal is kept until then, and given up", async () => {
+    await using server = startLeaseServer();
+    const clock = fakeClock();
+    const stopping = new AbortController();
+    const told: string[] = [];
+    const options = { ...optionsOf(server, "a", clock, stopping.signal), onError: (message: string) => told.push(message) };
+    const order: string[] = [];
+    const a = withLease(options, async (signal) => {
+      await forever(signal);
+      await clock.sleep(40_000);
+      order.push("a ends");
+      return "ended";
+    });
+    await pass(clock, 1_000);
+    const b = withLease(optionsOf(server, "b", clock), async () => void order.push("b begins"));
+    await pass(clock, 1_000);
+    stopping.abort();
+    await pass(clock, 45_000);
+    expect(await a).toBe("ended");
+    await b;
+    expect(order).toEqual(["a ends", "b begins"]);
+    expect(told).toEqual([]);
+  });
+
   test("of work that fails is given up, and the failure is the work's", async () => {
     await using server = startLeaseServer();
     const clock = fakeClock();

@@ -106,13 +106,16 @@ class Elector {
     const { signal, clock, random } = this.#options;
     while (!signal.aborted) {
       const startedAt = clock.monotonic();
-      if (await this.#attempt()) return startedAt;
+      if (await this.#attempt(this.#renewLimitMs, signal)) return startedAt;
       await clock.sleep(this.#periodMs * (1 + random() / 5), signal).catch(() => undefined);
     }
     return undefined;
   }
 
   /**
+   * The caller's signal does not end it: after that the work still needs the lease, until it has ended. Nor does `ended` a renewal that is under
+   * way, because a lease is given up by the revision that the renewal makes.
+   *
    * @param heldSince what {@link acquire} said
    * @throws NetplugError tryAgainLater when it could not be renewed in time
    */
@@ -143,8 +146,8 @@ class Elector {
   }
 
   /** Takes it or renews it. @param limitMs of all its requests together @returns whether it is ours now */
-  async #attempt(limitMs = this.#renewLimitMs): Promise<boolean> {
-    const { client, clock, lease: name, identity, onError, signal } = this.#options;
+  async #attempt(limitMs: number, signal?: AbortSignal): Promise<boolean> {
+    const { client, clock, lease: name, identity, onError } = this.#options;
     const end = clock.monotonic() + limitMs;
     const limited = (): CallOptions => ({ limitMs: Math.max(1, end - clock.monotonic()), signal });
     try {
