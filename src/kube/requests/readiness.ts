@@ -30,10 +30,10 @@ export async function doubtDenial(
   if (await isReady(transport, login, signal)) return undefined;
   const { reason, message, status, denied, details } = denial;
   const doubted = `${message}; the API server does not say that it is ready: it may have just started`;
-  return new KubeError(reason, doubted, { status, details, ...(denied !== undefined && { denied }) });
+  return new KubeError(reason, doubted, { status, details, denied, isDoubted: true });
 }
 
-/** True also where the question does not arrive, as when a proxy passes on only what it knows: that says nothing of a start. */
+/** True also where something answers that does not know the question, as a proxy that passes on only what it knows: that says nothing of a start. */
 async function isReady(transport: Transport, login: Login, signal: AbortSignal): Promise<boolean> {
   try {
     const { status, body } = await transport.send(READINESS, login, signal);

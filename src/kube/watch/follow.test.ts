@@ -153,6 +153,23 @@ describe("following", () => {
     expect(await firstEvents(server, 3)).toEqual(["error unauthorized", "reset", "in-sync"]);
   });
 
+  test("waits for a server that has started, and does not know for long what roles permit", async () => {
+    let isReady = false;
+    const denied = (): Response =>
+      statusAnswer(403, "Forbidden", 'nodes is forbidden: User "u" cannot list resource "nodes" in API group ""');
+    await using server = startFakeApiServer(
+      ({ path }) => (isReady ? (path.includes("watch=true") ? silent() : list("5")) : denied()),
+      () => (isReady ? 200 : 500),
+    );
+    const { now, monotonic, sleep } = systemClock;
+    const quick: Clock = { now, monotonic: () => 20 * monotonic(), sleep: (ms, signal) => sleep(ms / 20, signal) };
+    const words: string[] = [];
+    const following = firstEvents(server, 4, quick, words);
+    while (words.length < 2) await Promise.race([following, Bun.sleep(10)]);
+    isReady = true;
+    expect(await following).toEqual(["error forbidden", "error forbidden", "reset", "in-sync"]);
+  });
+
   test("waits for an API server behind something that speaks for it meanwhile", async () => {
     await using server = serving(
       [() => list("5")],

@@ -161,12 +161,16 @@ function isShort({ clock }: FollowPorts, startedAt: number): boolean {
   return clock.monotonic() - startedAt < RECONNECT_BACKOFF.maxMs;
 }
 
-/** Besides what may be tried again: credentials that somebody may renew, and answers of a proxy while the API server behind it restarts. */
+/**
+ * Besides what may be tried again, and denials of a server that has not read its roles yet: credentials that somebody may renew, and answers of a
+ * proxy while the API server behind it restarts.
+ */
 const RETRIABLE: ReadonlySet<KubeReason> = new Set(["unauthorized", "unexpected"]);
 
 /** @throws what no retry can fix */
 function requireRetriable(thrown: unknown): KubeError {
-  if (thrown instanceof KubeError && (thrown.kind === "tryAgainLater" || RETRIABLE.has(thrown.reason))) return thrown;
+  if (!(thrown instanceof KubeError)) throw thrown;
+  if (thrown.kind === "tryAgainLater" || thrown.isDoubted || RETRIABLE.has(thrown.reason)) return thrown;
   throw thrown;
 }
 
