@@ -11,6 +11,11 @@ export const REMEDY = 'run "netplugctl init"';
 /** @returns what to throw for something that a request threw */
 export function toDatastoreError(thrown: unknown): unknown {
   if (!(thrown instanceof KubeError)) return thrown;
+  // Although its outcome is unknown, too: to find out and try again is in vain until somebody makes room.
+  if (isEtcdFull(thrown)) {
+    const message = `${thrown.message}; compact and defragment the API server's etcd, then disarm its alarm`;
+    return new NetplugError("tryAgainLater", message, { cause: thrown });
+  }
   if (thrown.isOutcomeUnknown) return new OutcomeUnknown(`${thrown.message}; it may have been done`, thrown);
   if (thrown.reason === "notServed") {
     return new NetplugError("notInitialised", `${thrown.message}: its CRD is missing; ${REMEDY}`, { cause: thrown });
@@ -69,6 +74,11 @@ function isOlderCrd({ reason, message }: KubeError): boolean {
 /** What policies and webhooks of admission refuse. They may answer as if the object were not valid. */
 function isDenied({ message }: KubeError): boolean {
   return message.includes(" denied request") || message.includes(" denied the request");
+}
+
+/** What the API server passes on from etcd. @see etcd api/v3/v3rpc/rpctypes ErrNoSpace */
+function isEtcdFull({ status, message }: KubeError): boolean {
+  return status === 500 && message.includes("database space exceeded");
 }
 
 /** A CRD that somebody deletes takes no new objects. The status for that is 405 or 403, by the release of Kubernetes. */
