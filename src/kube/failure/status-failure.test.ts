@@ -254,6 +254,26 @@ test("a write for which a webhook could not be called was surely not done", () =
   expect(failure("update", 500, { ...answer, message: `Internal error occurred: ${converted}` }).isOutcomeUnknown).toBe(true);
 });
 
+test.each([
+  [400, "forbidden", 108],
+  [401, "forbidden", 108],
+  [404, "forbidden", 108],
+  [409, "forbidden", 108],
+  [410, "forbidden", 108],
+  [413, "forbidden", 108],
+  [422, "invalid", 999],
+  [429, "throttled", 11],
+  [500, "serverFault", 11],
+  [503, "serverFault", 11],
+])("a webhook that refuses a write with %i has refused it, whatever that means of others: %s", (status, reason, code) => {
+  for (const message of [
+    'admission webhook "a.b.c" denied the request: no',
+    'admission webhook "a.b.c" denied the request without explanation',
+  ])
+    for (const verb of ["create", "update", "patch", "delete"] as const)
+      expect(failure(verb, status, { message })).toMatchObject({ reason, code, isOutcomeUnknown: false, denied: undefined });
+});
+
 test("what a proxy answers is shown on one line, without control characters, and cut", () => {
   const { message } = failure("get", 502, `<html>\r\n\u001b[31m${"x".repeat(5000)}`);
   expect(message).toStartWith('get pods "d/web": the API server answers 502: <html> [31mxxx');

@@ -123,6 +123,7 @@ const UNKNOWN_PATH = "404 page not found";
 
 function reasonOf(request: KubeRequest, { status: code, body }: FailedAnswer, status: Status | undefined): KubeReason {
   const { verb } = request;
+  if (code < 500 && !SAME_OF_ANYBODY.has(code) && isRefusedByWebhook(status)) return "forbidden";
   switch (code) {
     case 401:
       return "unauthorized";
@@ -153,6 +154,17 @@ function reasonOf(request: KubeRequest, { status: code, body }: FailedAnswer, st
   }
 }
 
+/** Statuses that mean the same whoever says them: that the object is not valid, and that it is to be tried later. */
+const SAME_OF_ANYBODY: ReadonlySet<number> = new Set([422, 429]);
+
+/**
+ * Whether a webhook of admission refuses the write. It does so with a status of its own choice, such as that of another request which it made
+ * itself: 409 is no conflict then, and 404 does not say that the object is gone. @see k8s.io/apiserver admission/plugin/webhook/errors, ToStatusErr
+ */
+function isRefusedByWebhook(status: Status | undefined): boolean {
+  return status !== undefined && /^admission webhook "[^"]*" denied the request/.test(status.message);
+}
+
 /** How an API server refuses the content of a write. */
 const REFUSALS_OF_WRITES: ReadonlySet<number> = new Set([400, 405, 406, 413, 415]);
 
@@ -162,10 +174,11 @@ function reasonOfWrite(verb: Verb, code: number, { causes }: Status): KubeReason
 }
 
 /**
- * A server that is starting, stopping or without a backend answers 503 with Retry-After: it has done nothing. Nor has one that could not call a
- * webhook, because admission comes before the write. @see k8s.io/apiserver admission/plugin/webhook, type ErrCallingWebhook
+ * A server that is starting, stopping or without a backend answers 503 with Retry-After: it has done nothing. Nor has one whose webhook refuses,
+ * or cannot be called, because admission comes before the write. @see k8s.io/apiserver admission/plugin/webhook, type ErrCallingWebhook
  */
 function isSurelyNotDone({ status, retryAfter }: FailedAnswer, answered: Status | undefined): boolean {
+  if (isRefusedByWebhook(answered)) return true;
   if (status === 503) return retryAfter !== undefined;
   return status === 500 && answered?.message.startsWith('Internal error occurred: failed calling webhook "') === true;
 }
