@@ -201,6 +201,15 @@ describe("checkConsistency()", () => {
     await world.datastore.commit([{ op: "delete", ref: { kind: "Node", name: "n1" } }]);
     await addWithEndpoint(world, "c2");
     expect(await problemsIn(world)).toEqual([["misnamed-node", address]]);
+    // Of two records of the container, as when a manifest brought a copy along, one is right.
+    const own = { ...record, metadata: { ...record.metadata, name: "z-cni-c1-eth0" }, spec: { ...spec, node: "n1" } };
+    await world.datastore.commit([{ op: "create", resource: own }]);
+    expect(await problemsIn(world)).toEqual([["duplicate-address", address]]);
+    const unplaced = { ...record, spec: { ...spec, node: "" } };
+    const gone = ["n2", "z"].map((name) => ({ kind: "WorkloadEndpoint", namespace: "default", name: `${name}-cni-c1-eth0` }) as const);
+    await world.datastore.commit(gone.map((ref) => ({ op: "delete", ref })));
+    await world.datastore.commit([{ op: "create", resource: unplaced }]);
+    expect(await problemsIn(world)).toEqual([]);
   });
 
   test("finds the block of a node that is gone with all endpoints, and no other", async () => {

@@ -97,9 +97,11 @@ function* misnamed({ allocations, users, nodes, endpoints }: Inventory): Generat
   // A name that no other node has may be the one that the node gives itself.
   const known = new Set([...nodes, ...endpoints.map(({ spec }) => spec.node)]);
   for (const [text, { owner }] of allocations) {
-    const isOwn = ({ spec }: WorkloadEndpoint): boolean => spec.containerID === owner.containerID && spec.endpoint === owner.ifName;
-    const record = known.has(owner.node) ? users.get(text)?.find(isOwn) : undefined;
-    if (record === undefined || record.spec.node === "" || record.spec.node === owner.node) continue;
+    const isOwn = ({ spec }: WorkloadEndpoint): boolean =>
+      spec.node !== "" && spec.containerID === owner.containerID && spec.endpoint === owner.ifName;
+    const records = known.has(owner.node) ? (users.get(text)?.filter(isOwn) ?? []) : [];
+    const [record] = records;
+    if (record === undefined || records.some(({ spec }) => spec.node === owner.node)) continue;
     const where = `allocated to it on node ${quote(owner.node)}, but recorded on node ${quote(record.spec.node)}`;
     yield problem("misnamed-node", text, `used by ${describeEndpoints([record])}, ${where}`);
   }
