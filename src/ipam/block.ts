@@ -85,7 +85,7 @@ export function hasBegun(emptySince: number, now: number): boolean {
   return emptySince <= now || emptySince > now + FAR_AHEAD;
 }
 
-/** Gives an empty block to another node, with its order of reuse. */
+/** Gives a block to another node, with its order of reuse. */
 export function moveTo(block: Block, node: string): Block {
   return { ...block, node };
 }

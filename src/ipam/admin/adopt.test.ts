@@ -6,9 +6,10 @@ import type { AllocationOwner } from "../../api/ipam-block.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { parsePrefix } from "../../lib/ip/prefix.ts";
 import { newBlock } from "../block.ts";
-import { adoptAddress, adoptBlock, giveBackAddress } from "./adopt.ts";
+import { adoptAddress, giveBackAddress } from "./adopt.ts";
 
 const ADDRESS = parseAddress("10.65.0.9");
+const BLOCK = parsePrefix("10.65.0.0/26");
 const C1: AllocationOwner = requestFor("c1", "n1").owner;
 
 /** Ports of which the next commit has no reply. */
@@ -61,10 +62,37 @@ describe("adoptAddress()", () => {
     const held = { holder: { owner: ghost } };
     expect(await adoptAddress(world.ports, C1, ADDRESS, "n2")).toMatchObject(held);
     expect(await adoptAddress(world.ports, requestFor("c2", "n1").owner, ADDRESS, "ghost")).toMatchObject(held);
-    expect(await adoptAddress(losingReply(world), C1, ADDRESS, "ghost")).toEqual({ end: "moved" });
+    expect(await adoptAddress(losingReply(world), C1, ADDRESS, "ghost")).toEqual({ end: "moved", block: BLOCK });
     const [[block]] = await world.datastore.read([{ type: "all-blocks" }]);
     expect(block?.value.allocations.map(({ owner }) => owner)).toEqual([{ ...ghost, node: "n1" }]);
     expect(await adoptAddress(world.ports, C1, ADDRESS, "ghost")).toEqual({ end: "had" });
+  });
+
+  test("moves the block of a wrong name with the last that is allocated under it there, or once that is released, and no other's", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const [c1, c2] = [C1, requestFor("c2", "n1").owner].map((owner) => ({ ...owner, node: "ghost" })) as [AllocationOwner, AllocationOwner];
+    await adoptAddress(world.ports, c1, ADDRESS);
+    await adoptAddress(world.ports, c2, parseAddress("10.65.0.10"));
+    expect(await adoptAddress(world.ports, C1, ADDRESS, "ghost")).toEqual({ end: "moved" });
+    expect(await world.blocks()).toEqual(["10.65.0.0/26 ghost 2/64"]);
+    await giveBackAddress(world.ports, c2, parseAddress("10.65.0.10"));
+    for (const name of [undefined, "n1", "n2"]) expect(await adoptAddress(world.ports, C1, ADDRESS, name)).toEqual({ end: "had" });
+    expect(await world.blocks()).toEqual(["10.65.0.0/26 ghost 1/64"]);
+    expect(await adoptAddress(losingReply(world), C1, ADDRESS, "ghost")).toEqual({ end: "had", block: BLOCK });
+    expect(await world.blocks()).toEqual(["10.65.0.0/26 n1 1/64"]);
+    expect(await world.del("c1", "n1")).toEqual(["10.65.0.9"]);
+  });
+
+  test("takes a free address of a wrong name's block with it, unless that name has something there", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const ghost = { ...C1, node: "ghost" };
+    await adoptAddress(world.ports, ghost, ADDRESS);
+    const [c2, c3] = ["c2", "c3"].map((name) => requestFor(name, "n1").owner) as [AllocationOwner, AllocationOwner];
+    expect(await adoptAddress(world.ports, c2, parseAddress("10.65.0.10"), "ghost")).toEqual({ end: "adopted" });
+    await giveBackAddress(world.ports, ghost, ADDRESS);
+    expect(await adoptAddress(losingReply(world), c3, parseAddress("10.65.0.11"), "ghost")).toEqual({ end: "adopted", block: BLOCK });
   });
 
   test("claims a block of the size that the pool gives, where another pool overlaps it and gives none", async () => {
@@ -74,21 +102,6 @@ describe("adoptAddress()", () => {
     await world.putPool("a", "10.65.0.0/24", { blockSize: 28 }, "2026-01-02T00:00:00Z");
     expect(await adoptAddress(world.ports, C1, ADDRESS)).toEqual({ end: "adopted" });
     expect(await world.blocks()).toEqual(["10.65.0.0/28 n1 1/16"]);
-  });
-});
-
-describe("adoptBlock()", () => {
-  const GHOSTS = { cidr: parsePrefix("10.65.0.0/26"), node: "ghost" };
-
-  test("gives a node the block that it has under a wrong name, once nothing is allocated under that name", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24");
-    await adoptAddress(world.ports, { ...C1, node: "ghost" }, ADDRESS);
-    expect([await adoptBlock(world.ports, GHOSTS, "n1"), await world.blocks()]).toEqual([false, ["10.65.0.0/26 ghost 1/64"]]);
-    await adoptAddress(world.ports, C1, ADDRESS, "ghost");
-    expect(await adoptBlock(losingReply(world), GHOSTS, "n1")).toBe(true);
-    expect([await adoptBlock(world.ports, GHOSTS, "n1"), await world.blocks()]).toEqual([false, ["10.65.0.0/26 n1 1/64"]]);
-    expect(await world.del("c1", "n1")).toEqual(["10.65.0.9"]);
   });
 });
 

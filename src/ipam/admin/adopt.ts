@@ -1,13 +1,13 @@
 /** Allocating an address to the attachment that uses it already: after a datastore was restored that does not know it. */
 
-import type { Allocation, AllocationOwner, Block, BlockRef } from "../../api/ipam-block.ts";
+import type { Allocation, AllocationOwner, Block } from "../../api/ipam-block.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Query } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
-import { containsAddress, ordinalOf, prefixOf, toPrefixText } from "../../lib/ip/prefix.ts";
+import { containsAddress, ordinalOf, type Prefix, prefixOf, toPrefixText } from "../../lib/ip/prefix.ts";
 import { isSameAttachment, moveTo, newBlock, take } from "../block.ts";
 import { expectNotFrozen, IP_POOLS } from "../cluster.ts";
-import { blockAt, type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "../draft.ts";
+import { type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "../draft.ts";
 import { type Facts, know } from "../facts.ts";
 import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
 import { poolQueryOf, toPoolTable } from "../pools.ts";
@@ -15,12 +15,16 @@ import { type Decision, transact, type TransactPorts } from "../transact/transac
 
 /** What became of one address: `had` it already, `adopted`, `moved` to its user's node from a wrong one, or why it cannot be. */
 export type Adoption =
-  { readonly end: "had" | "adopted" | "moved" | "outside-pools" } | { readonly holder: Allocation } | { readonly overlapped: string };
+  | { readonly end: "had" | "adopted" | "moved"; /** Moved from the wrong node, too. */ readonly block?: Prefix }
+  | { readonly end: "outside-pools" }
+  | { readonly holder: Allocation }
+  | { readonly overlapped: string };
 
 /**
  * Allocates an address to its user, also while the datastore is locked. Only an administrator may: nobody asks whether the pool permits it.
  *
- * @param insteadOf a name under which the user's node may have the address by mistake
+ * @param insteadOf a name under which the user's node may have the address by mistake. A block of that name follows when nothing in it is
+ *   allocated under that name any more: otherwise nobody would use it up
  */
 export async function adoptAddress(
   ports: TransactPorts,
@@ -28,7 +32,7 @@ export async function adoptAddress(
   address: Address,
   insteadOf: string = owner.node,
 ): Promise<Adoption> {
-  let written: "adopted" | "moved" | undefined; // had at the second look, because the reply to our first commit was lost
+  let written: Adoption | undefined; // had at the second look, because the reply to our first commit was lost
   const queries: readonly Query[] = [CLUSTER_INFORMATION, IP_POOLS, { type: "block-of-address", address }];
   return await transact(ports, queries, (facts, { now }): Decision<Adoption> => {
     const found = blockFor(owner.node, address, facts, now);
@@ -36,24 +40,15 @@ export async function adoptAddress(
     const { stored, block } = found;
     const ordinal = ordinalOf(block.cidr, address) ?? 0;
     const holder = block.allocations.find((one) => one.ordinal === ordinal);
-    if (holder !== undefined && isAllocatedTo(owner, holder)) return { writes: [], result: { end: written ?? "had" } };
-    if (holder !== undefined && !isAllocatedTo({ ...owner, node: insteadOf }, holder)) return { writes: [], result: { holder } };
-    written = holder === undefined ? "adopted" : "moved";
-    const next = holder === undefined ? take(block, ordinal, owner, now) : withNode(block, holder, owner.node);
-    return { writes: [expectNotFrozen(facts), ...toBlockWrites(withBlock(NO_DRAFT, stored, next))], result: { end: written } };
-  });
-}
-
-/** Gives a node the block that it has under a wrong name. @returns whether it did; not while something is allocated under that name */
-export async function adoptBlock(ports: TransactPorts, ref: BlockRef, node: string): Promise<boolean> {
-  let isWritten = false; // gone from there at the second look, because the reply to our first commit was lost
-  return await transact(ports, [CLUSTER_INFORMATION, { type: "block", ref }], (facts): Decision<boolean> => {
-    const found = blockAt(facts, NO_DRAFT, ref);
-    if (found === undefined || found.block.allocations.some(({ owner }) => owner.node === ref.node))
-      return { writes: [], result: isWritten && found === undefined };
-    isWritten = true;
-    const draft = withBlock(NO_DRAFT, found.stored, moveTo(found.block, node));
-    return { writes: [expectNotFrozen(facts), ...toBlockWrites(draft)], result: true };
+    const isHeld = holder !== undefined && isAllocatedTo(owner, holder);
+    if (holder !== undefined && !isHeld && !isAllocatedTo({ ...owner, node: insteadOf }, holder)) return { writes: [], result: { holder } };
+    const adopted = holder === undefined ? take(block, ordinal, owner, now) : isHeld ? block : withNode(block, holder, owner.node);
+    const isLeft = block.node === insteadOf && adopted.allocations.every((one) => one.owner.node !== insteadOf);
+    const next = isLeft ? moveTo(adopted, owner.node) : adopted;
+    if (next === block) return { writes: [], result: written ?? { end: "had" } };
+    const end = holder === undefined ? "adopted" : isHeld ? "had" : "moved";
+    written = { end, ...(isLeft && { block: block.cidr }) };
+    return { writes: [expectNotFrozen(facts), ...toBlockWrites(withBlock(NO_DRAFT, stored, next))], result: written };
   });
 }
 
@@ -71,7 +66,7 @@ function blockFor(
   address: Address,
   facts: Facts,
   now: number,
-): DraftBlock | Exclude<Adoption, { readonly holder: Allocation }> {
+): DraftBlock | { readonly end: "outside-pools" } | { readonly overlapped: string } {
   const claimed = lookUpBlock(facts, NO_DRAFT, address);
   if (claimed !== undefined) return claimed;
   const around = toPoolTable(know(facts, IP_POOLS)).pools.filter(({ cidr }) => containsAddress(cidr, address));

@@ -1,20 +1,16 @@
 /** Whether this host can be the node that a person names: nobody but a person would release what another name gets. */
 
 import type { Inventory } from "../../../ipam/admin/inventory.ts";
-import type { HostNames, NameWitness } from "../../../ipam/admin/node-names.ts";
-import { isJsonObject, tryParseJson } from "../../../lib/json.ts";
-import { nearestName } from "../../../lib/nearest.ts";
+import { isSameAttachment } from "../../../ipam/block.ts";
+import { toAddressText } from "../../../lib/ip/address.ts";
 import { quote } from "../../../lib/quote.ts";
 import { CommandFailed } from "../../failure.ts";
+import type { HostAddress } from "../../host/host-addresses.ts";
 import { type Cli, note } from "../../io.ts";
 import { toCommandLine, toWord } from "../../suggested-commands.ts";
 
-/** Where the plugin keeps its notes, unless the network config names another `ipam_lock_file`. */
-export const RUN_FOLDER = "/var/run/netplug";
-
 /** Where the plugin finds its node's name, unless the network config says otherwise: the agent's file, then the host's name, in lower case. */
-const NAME_FILE = "/var/lib/netplug/nodename";
-const HOST_NAME_FILE = "/proc/sys/kernel/hostname";
+const NAME_FILES = ["/var/lib/netplug/nodename", "/proc/sys/kernel/hostname"] as const;
 
 /** How many names a message lists. */
 const SHOWN_NAMES = 5;
@@ -25,7 +21,7 @@ export interface AdoptFlags {
   readonly node: string;
   /** What `ipam adopt` was told by mistake: what this host has under that name is moved. */
   readonly insteadOf?: string;
-  /** Where the plugin keeps its notes. @default RUN_FOLDER */
+  /** Where the plugin keeps its notes. @default `/var/run/netplug` */
   readonly runDir?: string;
 }
 
@@ -34,45 +30,82 @@ export interface AdoptFlags {
  *
  * @throws {CommandFailed} for what this host was not called so far
  */
-export async function requireOwnName(cli: Cli, flags: AdoptFlags, names: HostNames, inventory: Inventory): Promise<void> {
+export async function requireOwnName(cli: Cli, flags: AdoptFlags, found: readonly HostAddress[], inventory: Inventory): Promise<void> {
+  const { insteadOf } = flags;
+  const recorded = recordedNames(found, inventory);
+  requireNoOtherRecord(flags, recorded, inventory);
+  const allocated = allocatedNames(found, inventory);
+  // On etcd the plugin records its own name: if it has two, it was changed while containers ran, and both are right.
+  const changed = inventory.areRecordsPods ? NO_NAMES : recorded;
+  // Of several wrong names one is given up at a time.
+  if (insteadOf === undefined || !allocated.has(insteadOf)) requireNoOtherAddress(cli, flags, allocated, changed);
+  await warnOfUnknown(cli, flags, recorded, inventory);
+}
+
+/** Names of this host as a node, each with one thing that has it. */
+type NamesOfHost = ReadonlyMap<string, string>;
+
+const NO_NAMES: NamesOfHost = new Map();
+
+/** With a container ID whose endpoint is recorded. On Kubernetes that is Kubernetes' name, which need not be the node's own. */
+function recordedNames(found: readonly HostAddress[], { endpoints }: Inventory): NamesOfHost {
+  const here = new Set(found.map(({ attachment: { containerID, ifName } }) => `${containerID}/${ifName}`));
+  const records = endpoints.filter(({ spec }) => spec.node !== "" && here.has(`${spec.containerID}/${spec.endpoint}`));
+  return new Map(records.map(({ spec: { node, containerID = "" } }) => [node, containerID]));
+}
+
+/** With an address that is allocated. */
+function allocatedNames(found: readonly HostAddress[], { allocations }: Inventory): NamesOfHost {
+  const addresses = found.flatMap(({ attachment, address }) => {
+    const text = toAddressText(address);
+    const owner = allocations.get(text)?.owner;
+    return owner !== undefined && isSameAttachment(owner, attachment) ? [[owner.node, text] as const] : [];
+  });
+  return new Map(addresses);
+}
+
+/** @throws {CommandFailed} */
+function requireNoOtherRecord(flags: AdoptFlags, recorded: NamesOfHost, { areRecordsPods, nodes }: Inventory): void {
   const { node, insteadOf } = flags;
-  const { allocated, recorded } = names;
-  const isNode = ({ name }: NameWitness): boolean => name === node;
-  if (allocated.some(isNode)) return;
   const [record] = recorded;
-  // On Kubernetes the pods of a node that has a name of its own are recorded under the one that it has there.
-  const isTelling = !inventory.areRecordsPods || inventory.nodes.has(node);
-  if (record !== undefined && isTelling && !recorded.some(isNode))
-    throw new CommandFailed(
-      `allocate addresses to node ${quote(node)}: container ${quote(record.what)}, which is on this host, is recorded on node ${quote(record.name)}`,
-      { next: toAdopt({ ...flags, node: record.name }) },
-    );
-  const former = allocated.find(({ name }) => name !== insteadOf);
-  if (former !== undefined) {
-    const [right, correction] = [toAdopt({ ...flags, node: former.name }), toAdopt({ ...flags, insteadOf: former.name })] as const;
-    const isMistake = isKnown(cli, flags, names) && !isTold(former.name, names);
-    const doubt = isMistake ? ", of which nothing else tells" : `; if that name was wrong: ${toCommandLine(cli, correction)}`;
-    throw new CommandFailed(
-      `allocate addresses to node ${quote(node)}: this host got ${former.what} as node ${quote(former.name)}${doubt}`,
-      { next: isMistake ? correction : right },
-    );
-  }
-  if (isKnown(cli, flags, names) || inventory.blocks.some((block) => block.node === node)) return;
-  await warn(cli, flags, names);
-}
-
-/** Whether something tells of a name besides what `ipam adopt` itself may have written. */
-export function isTold(name: string, { allocated, recorded, others }: HostNames): boolean {
-  return others.has(name) || recorded.some((one) => one.name === name) || allocated.some((one) => one.name === name && one.isByPlugin);
-}
-
-/** Whether something tells of the name, on this host too. */
-function isKnown({ io }: Cli, { node, runDir = RUN_FOLDER }: AdoptFlags, names: HostNames): boolean {
-  const hint = tryParseJson(tryRead(io, `${runDir}/blocks.json`));
-  const isHinted = isJsonObject(hint) && hint["node"] === node;
-  return (
-    isTold(node, names) || isHinted || tryRead(io, NAME_FILE)?.trim() === node || tryRead(io, HOST_NAME_FILE)?.trim().toLowerCase() === node
+  const mayBeOwn = areRecordsPods && !nodes.has(node);
+  if (record === undefined || recorded.has(node) || mayBeOwn) return;
+  const [name, containerID] = record;
+  throw new CommandFailed(
+    `allocate addresses to node ${quote(node)}: container ${quote(containerID)}, which is on this host, is recorded on node ${quote(name)}`,
+    { next: toAdopt(name, insteadOf, flags) },
   );
+}
+
+/** @throws {CommandFailed} with both ways out: which of the names is wrong nobody can tell but a person */
+function requireNoOtherAddress(cli: Cli, flags: AdoptFlags, allocated: NamesOfHost, changed: NamesOfHost): void {
+  const { node } = flags;
+  const other = [...allocated].find(([name]) => name !== node && !changed.has(name));
+  if (other === undefined) return;
+  const [name, address] = other;
+  const right = toCommandLine(cli, toAdopt(name, undefined, flags));
+  const correction = toCommandLine(cli, toAdopt(node, name, flags));
+  const got = `this host got ${address} as node ${quote(name)}`;
+  throw new CommandFailed(
+    `allocate addresses to node ${quote(node)}: ${got}; if that name is right: ${right}; if it was wrong: ${correction}`,
+  );
+}
+
+/** Waits until it is shown: what follows writes. */
+async function warnOfUnknown(cli: Cli, flags: AdoptFlags, recorded: NamesOfHost, inventory: Inventory): Promise<void> {
+  const { node } = flags;
+  const { nodes, endpoints, allocations } = inventory;
+  const owners = [...allocations.values()].map(({ owner }) => owner.node);
+  const known = new Set([...nodes, ...endpoints.map(({ spec }) => spec.node), ...owners]);
+  if (known.has(node) || NAME_FILES.some((file) => tryRead(cli.io, file)?.trim().toLowerCase() === node)) return;
+  const all = [...known].filter((name) => name !== "").sort();
+  const more = all.length > SHOWN_NAMES ? `, and ${all.length - SHOWN_NAMES} more` : "";
+  const listed = all.length === 0 ? "nor of any other" : `but of ${all.slice(0, SHOWN_NAMES).map(quote).join(", ")}${more}`;
+  const [ofPods] = recorded.keys();
+  const told = ofPods === undefined ? listed : `and pods of this host are on node ${quote(ofPods)}`;
+  const correction = toCommandLine(cli, toAdopt(ofPods ?? "RIGHT-NAME", node, flags));
+  note(cli, `warning: nothing tells of a node ${quote(node)}, ${told}; if the name is wrong, correct that by ${correction}`);
+  await cli.io.stderr.drained();
 }
 
 /** These are only hints: what cannot be read says nothing. */
@@ -84,26 +117,8 @@ function tryRead({ files }: Cli["io"], file: string): string | undefined {
   }
 }
 
-/** Waits until it is shown: what follows writes. */
-async function warn(cli: Cli, flags: AdoptFlags, { recorded, others }: HostNames): Promise<void> {
-  const { node } = flags;
-  const [pod] = recorded;
-  const all = [...others].sort();
-  const right = pod?.name ?? nearestName(node, all);
-  const shown = all.slice(0, SHOWN_NAMES).map(quote).join(", ");
-  const more = all.length > SHOWN_NAMES ? `, and ${all.length - SHOWN_NAMES} more` : "";
-  const listed = all.length === 0 ? "nor of any other" : `but of ${shown}${more}`;
-  const known = pod === undefined ? listed : `and pods of this host are on node ${quote(pod.name)}`;
-  const correction = toAdopt({ ...flags, node: right ?? "RIGHT-NAME", insteadOf: node });
-  note(
-    cli,
-    `warning: nothing tells of a node ${quote(node)}, ${known}; if the name is wrong, correct that by ${toCommandLine(cli, correction)}`,
-  );
-  await cli.io.stderr.drained();
-}
-
 /** The command line, without the program's name. */
-export function toAdopt({ node, insteadOf, runDir }: AdoptFlags): string {
-  const wrong = insteadOf === undefined || insteadOf === node ? "" : ` --instead-of=${insteadOf}`;
-  return `ipam adopt --node=${node}${wrong}${runDir === undefined ? "" : ` --run-dir=${toWord(runDir)}`}`;
+function toAdopt(node: string, wrong: string | undefined, { runDir }: AdoptFlags): string {
+  const instead = wrong === undefined || wrong === node ? "" : ` --instead-of=${wrong}`;
+  return `ipam adopt --node=${node}${instead}${runDir === undefined ? "" : ` --run-dir=${toWord(runDir)}`}`;
 }

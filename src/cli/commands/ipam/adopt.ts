@@ -5,9 +5,8 @@ import type { WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
 import { type DatastoreConfig, onNode } from "../../../datastore/config/datastore-config.ts";
 import type { Datastore } from "../../../datastore/datastore.ts";
 import { isNodeName, NODE_NAME } from "../../../endpoint/names.ts";
-import { type Adoption, adoptAddress, adoptBlock, giveBackAddress } from "../../../ipam/admin/adopt.ts";
+import { type Adoption, adoptAddress, giveBackAddress } from "../../../ipam/admin/adopt.ts";
 import { type Inventory, takeInventory } from "../../../ipam/admin/inventory.ts";
-import { type HostNames, namesOfHost } from "../../../ipam/admin/node-names.ts";
 import { isManagedElsewhere } from "../../../ipam/admin/managed-elsewhere.ts";
 import { isSameAttachment } from "../../../ipam/block.ts";
 import { describeAllocation } from "../../../ipam/owner-text.ts";
@@ -18,10 +17,12 @@ import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
 import type { HostAddress } from "../../host/host-addresses.ts";
 import { type Cli, note, say } from "../../io.ts";
-import { toCommandLine } from "../../suggested-commands.ts";
-import { type AdoptFlags, isTold, requireOwnName, RUN_FOLDER, toAdopt } from "./adopt-name.ts";
+import { type AdoptFlags, requireOwnName } from "./adopt-name.ts";
 import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./transact-ports.ts";
+
+/** Where the plugin keeps its notes, unless the network config names another `ipam_lock_file`. */
+const RUN_FOLDER = "/var/run/netplug";
 
 /**
  * Fails when an interface has an address that cannot be its own, or may have one and that cannot be told.
@@ -39,31 +40,22 @@ export async function ipamAdopt(cli: Cli, flags: AdoptFlags): Promise<number> {
   });
   const work = async (datastore: Datastore): Promise<number> => {
     const inventory = await takeInventory(datastore);
-    const names = namesOfHost(found, inventory);
-    if (found.length > 0) await requireOwnName(cli, flags, names, inventory);
+    if (found.length > 0) await requireOwnName(cli, flags, found, inventory);
     // On Kubernetes the plugin finds its blocks by the hint: with this it is written anew. A damaged block matters only to its own addresses.
     await datastore.read([{ type: "blocks-of-node", node }], { onDamage: () => {} });
-    const counts = { adopted: 0, had: 0, moved: 0, refused: 0, misnamed: 0, elsewhere: 0 };
-    const scope: Scope = { flags, inventory, names, wrongNames: new Set() };
-    const written: HostAddress[] = [];
+    const counts = { adopted: 0, had: 0, refused: 0, elsewhere: 0 };
+    const adoptions: HostAddress[] = [];
     for (const [at, one] of found.entries()) {
-      const end = await adopt(cli, datastore, one, scope);
+      const end = await adopt(cli, datastore, one, { flags, inventory });
       counts[end]++;
-      if (end === "adopted" || end === "moved") written.push(one);
+      if (end === "adopted") adoptions.push(one);
       cli.io.progress?.tell("done", `looked at ${at + 1} of ${found.length} addresses`);
     }
-    await moveBlocks(cli, datastore, scope);
-    const gone = written.length === 0 ? 0 : await giveBack(cli, datastore, written, node);
-    const { refused, misnamed, elsewhere } = counts;
-    const allocated = counts.adopted + counts.moved - gone;
-    const others = [
-      refused === 0 ? "" : `; ${refused} cannot be: recreate their workloads`,
-      misnamed === 0 ? "" : `; ${misnamed} allocated under another name of it`,
-    ].join("");
-    say(cli, `allocated ${allocated} of ${found.length - elsewhere} addresses in use on this host, ${counts.had} already were${others}`);
-    for (const wrong of scope.wrongNames)
-      note(cli, `next: if that name was wrong: ${toCommandLine(cli, toAdopt({ ...flags, insteadOf: wrong }))}`);
-    return refused + misnamed + unread === 0 ? EXIT.done : EXIT.failed;
+    if (adoptions.length > 0) counts.adopted -= await giveBack(cli, datastore, adoptions, node);
+    const { adopted, had, refused, elsewhere } = counts;
+    const others = refused === 0 ? "" : `; ${refused} cannot be: recreate their workloads`;
+    say(cli, `allocated ${adopted} of ${found.length - elsewhere} addresses in use on this host, ${had} already were${others}`);
+    return refused + unread === 0 ? EXIT.done : EXIT.failed;
   };
   return await withDatastore(cli, work, (config) => {
     if (config.type === "kubernetes" && found.some(({ where }) => where !== undefined)) requireRunFolder(cli, runDir);
@@ -104,32 +96,19 @@ function detailsOf({ metadata: { name, namespace }, spec: { pod } }: WorkloadEnd
   return { endpoint: name, ...(namespace !== undefined && { namespace }), ...(pod !== undefined && { pod }) };
 }
 
-/** What holds for all addresses of the host. */
-interface Scope {
-  readonly flags: AdoptFlags;
-  readonly inventory: Inventory;
-  readonly names: HostNames;
-  /** Gets those under which the host has addresses, and which nobody else has. */
-  readonly wrongNames: Set<string>;
-}
-
 async function adopt(
   cli: Cli,
   datastore: Datastore,
   { attachment, address, where }: HostAddress,
-  { flags: { node, insteadOf }, inventory: { users, podCidrs, allocations }, names, wrongNames }: Scope,
-): Promise<"adopted" | "had" | "moved" | "refused" | "misnamed" | "elsewhere"> {
+  { flags, inventory: { users, podCidrs, allocations } }: { readonly flags: AdoptFlags; readonly inventory: Inventory },
+): Promise<"adopted" | "had" | "refused" | "elsewhere"> {
+  const { node, insteadOf } = flags;
   const text = toAddressText(address);
   const { containerID, ifName, network } = attachment;
   const here = where === undefined ? "" : `, here "${where}"`;
   const whose = `container "${containerID}" (interface "${ifName}", network "${network}"${here})`;
   const holder = allocations.get(text)?.owner;
   const isHeld = holder !== undefined && isSameAttachment(holder, attachment);
-  if (isHeld && holder.node !== node && holder.node !== insteadOf && !isTold(holder.node, names)) {
-    wrongNames.add(holder.node);
-    say(cli, `${text} is allocated to ${whose}, but to node ${quote(holder.node)}`);
-    return "misnamed";
-  }
   if (where === undefined && !(isHeld && holder.node === insteadOf)) {
     if (isHeld) return "had";
     say(cli, `${text} may be in use by ${whose}, but nothing tells whether it still is`);
@@ -140,32 +119,24 @@ async function adopt(
   const work = (): Promise<Adoption> => adoptAddress(toTransactPorts(cli, datastore), owner, address, insteadOf);
   const adoption = await withDamageNamed(cli, datastore, address, work);
   const end = "end" in adoption ? adoption.end : "refused";
-  if (end === "had") return end;
   if (end === "outside-pools" && endpoint !== undefined && isManagedElsewhere(endpoint, address, podCidrs)) return "elsewhere";
   const isDone = end === "adopted" || end === "moved";
   const before = end === "moved" ? `, and no longer to node ${quote(insteadOf ?? "")}` : "";
-  say(cli, `${text} ${isDone ? "allocated to" : "is in use by"} ${whose}${before}${whyNot(adoption)}`);
-  return isDone ? end : "refused";
-}
-
-/** Where a wrong name is no other node's, nobody else would use up its blocks. */
-async function moveBlocks(cli: Cli, datastore: Datastore, { flags, inventory, names }: Scope): Promise<void> {
-  const { node, insteadOf } = flags;
-  if (insteadOf === undefined || isTold(insteadOf, names)) return;
-  for (const block of inventory.blocks) {
-    if (block.node !== insteadOf || !(await adoptBlock(toTransactPorts(cli, datastore), block, node))) continue;
-    say(cli, `block ${toPrefixText(block.cidr)} moved from node ${quote(insteadOf)} to node ${quote(node)}`);
-  }
+  if (end !== "had") say(cli, `${text} ${isDone ? "allocated to" : "is in use by"} ${whose}${before}${whyNot(adoption)}`);
+  if ("block" in adoption)
+    say(cli, `block ${toPrefixText(adoption.block)} moved from node ${quote(insteadOf ?? "")} to node ${quote(node)}`);
+  if (end === "had") return end;
+  return isDone ? "adopted" : "refused";
 }
 
 /** Milliseconds in which the kernel ends an interface whose DEL has begun. */
 const REMOVAL_MS = 1_000;
 
-/** Releases what was allocated to an interface that has ended since. @returns how many addresses that are */
-async function giveBack(cli: Cli, datastore: Datastore, written: readonly HostAddress[], node: string): Promise<number> {
+/** Releases what was adopted for an interface that has ended since. @returns how many addresses that are */
+async function giveBack(cli: Cli, datastore: Datastore, adoptions: readonly HostAddress[], node: string): Promise<number> {
   await cli.io.clock.sleep(REMOVAL_MS);
   const left = new Set((await cli.io.readHostAddresses(() => {})).map(keyOf));
-  const gone = written.filter((one) => !left.has(keyOf(one)));
+  const gone = adoptions.filter((one) => !left.has(keyOf(one)));
   for (const { attachment, address } of gone) {
     await giveBackAddress(toTransactPorts(cli, datastore), { ...attachment, node }, address);
     say(cli, `${toAddressText(address)} released again: its interface is gone`);
