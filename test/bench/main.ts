@@ -38,7 +38,7 @@ async function runAll(): Promise<readonly BenchRow[]> {
     }
     if (canStartApiServer()) await section("on the Kubernetes API", async () => await benchKubernetes(rounds));
     else console.error("  on the Kubernetes API: left out; `npm run cluster -- build` builds the API server (with Go)");
-    if (canStartCluster()) await section("a Deployment on one kubelet", async () => [await benchDeployment()]);
+    if (canStartCluster()) await section("a Deployment on one kubelet", async () => await benchDeployment());
     else console.error("  a Deployment on one kubelet: left out; `npm run cluster -- build` builds the cluster (with Go)");
     await section("the record of a block", async () => [benchBlockRecord()]);
     await section("many nodes", async () => [await onEmptyEtcd(benchManyNodes)]);
