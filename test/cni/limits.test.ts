@@ -37,6 +37,7 @@ test.each(["netplug-ipam", "host-local"])(
   "ADD and DEL with %s get by with the open files, address space, data and stack of the document, and no variables but those of CNI",
   async (type) => {
     const limits = {
+      // The runtime closes its ends of one delegate's pipes when it comes to that, which may be after the next delegate has been started.
       n: documented("LimitNOFILE")[isOnEtcd && type === "netplug-ipam" ? "onEtcd" : "always"],
       v: documented("LimitAS").always * KIB_PER_GIB,
       d: documented("LimitDATA").always * KIB_PER_GIB,
