@@ -7,7 +7,7 @@ import { NetplugError } from "../lib/errors.ts";
 const KINDS = {
   /** 401: credentials are missing, wrong or too old. */
   unauthorized: "accessDenied",
-  /** 403, or what an admission webhook refuses with another status: see {@link KubeError.denied}. */
+  /** 403, or what an admission webhook or policy refuses with another status: see {@link KubeError.denied}. */
   forbidden: "accessDenied",
   /** 404: the object is not there, or the namespace in which it should be created. */
   notFound: "internal",

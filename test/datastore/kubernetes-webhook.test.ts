@@ -1,4 +1,4 @@
-/** An admission webhook of the cluster that refuses what an ADD writes, with a status of its own choice. */
+/** An admission webhook or policy of the cluster that refuses what an ADD writes, with a status of its own choice. */
 
 import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -27,7 +27,7 @@ interface Review {
 /** Looks at updates of blocks. */
 class Webhook implements AsyncDisposable {
   /** What it refuses with; undefined: it lets pass. */
-  refusal: { readonly code: number; readonly message: string } | undefined;
+  refusal: { readonly code: number; readonly message: string; readonly details?: object } | undefined;
   #calls = 0;
   readonly #server: Bun.Server<undefined>;
   readonly #caBundle: string;
@@ -99,7 +99,55 @@ test.each([
   expect(took).toBeLessThan(SOON_MS);
 });
 
+const WORDS = [
+  [403, 'secrets "x" is forbidden: User "w" cannot get resource "secrets" in API group ""', "refused: "],
+  [422, 'IPAMBlock "x" is invalid: spec.node: Invalid value: "n1": no', "not valid: "],
+] as const;
+
+test.each(WORDS)("with %i and words %p, which others have for something else, is named (needs cluster)", async (code, message, how) => {
+  webhook.refusal = { code, message, details: { causes: [{ field: "spec.node", message: 'Invalid value: "n1": no' }] } };
+  const failure = await failureOf(add(world.admin, pod));
+  const words = `update ipamblocks.netplug.io "${BLOCK}": ${how}admission webhook "${NAME}" denied the request: ${message}`;
+  expect(failure).toMatchObject({
+    code: 108,
+    message: expect.stringMatching(new RegExp(`^${RegExp.escape(words)}(; an admission rule |$)`)),
+  });
+});
+
 test("that lets pass again stops nothing (needs cluster)", async () => {
   webhook.refusal = undefined;
   expect(await add(world.admin, pod)).toEqual(["10.65.0.1"]);
 });
+
+test("a policy that calls it too large is named, and code 108 (needs cluster)", async () => {
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const resourceRules = [{ apiGroups: ["netplug.io"], apiVersions: ["v3"], operations: ["UPDATE"], resources: ["ipamblocks"] }];
+  const spec = {
+    matchConstraints: { resourceRules },
+    validations: [{ expression: "false", message: "not now", reason: "RequestEntityTooLarge" }],
+  };
+  const policy = { apiVersion, kind: "ValidatingAdmissionPolicy", metadata: { name: "guard" }, spec };
+  const ofBinding = { policyName: "guard", validationActions: ["Deny"] };
+  const binding = { apiVersion, kind: "ValidatingAdmissionPolicyBinding", metadata: { name: "guard" }, spec: ofBinding };
+  const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: [policy, binding] });
+  await world.server.kubectl(["apply", "-f", "-"], list);
+  try {
+    while (await passes()) await Bun.sleep(20);
+    const refused = `refused: ipamblocks.netplug.io "${BLOCK}" is forbidden: ValidatingAdmissionPolicy 'guard' with binding 'guard' denied request: not now`;
+    const message = `update ipamblocks.netplug.io "${BLOCK}": ${refused}`;
+    expect(await failureOf(add(world.admin, await world.pods.create("third")))).toMatchObject({ code: 108, message });
+  } finally {
+    await world.server.kubectl(["delete", "-f", "-"], list);
+    while (!(await passes())) await Bun.sleep(20);
+  }
+});
+
+/** Whether the API server would take an update of the block. */
+async function passes(): Promise<boolean> {
+  try {
+    await world.server.kubectl(["annotate", "ipamblocks.netplug.io", BLOCK, "a=b", "--dry-run=server"]);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -274,6 +274,27 @@ test.each([
       expect(failure(verb, status, { message })).toMatchObject({ reason, code, isOutcomeUnknown: false, denied: undefined });
 });
 
+test.each([403, 413])("a policy of admission that refuses with %i has refused it, too", (status) => {
+  const message = `pods "web" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`;
+  const refused = { reason: "forbidden", code: 108, denied: undefined, message: `patch pods "d/web": refused: ${message}` };
+  expect(failure("patch", status, { message })).toMatchObject(refused);
+});
+
+test("what a webhook was denied itself is not denied to us", () => {
+  const message =
+    'admission webhook "a.b.c" denied the request: secrets "x" is forbidden: User "w" cannot get resource "secrets" in API group ""';
+  for (const status of [403, 400]) {
+    const refused = { reason: "forbidden", denied: undefined, message: `patch pods "d/web": refused: ${message}` };
+    expect(failure("patch", status, { reason: "Forbidden", message })).toMatchObject(refused);
+  }
+});
+
+test("a webhook that calls the object not valid is named in its own words", () => {
+  const message = 'admission webhook "a.b.c" denied the request: Pod "web" is invalid: spec.x: Invalid value: 1: too small';
+  const causes = [{ field: "spec.x", message: "Invalid value: 1: too small" }];
+  expect(failure("update", 422, { message, details: { causes } }).message).toBe(`update pods "d/web": not valid: ${message}`);
+});
+
 test("what a proxy answers is shown on one line, without control characters, and cut", () => {
   const { message } = failure("get", 502, `<html>\r\n\u001b[31m${"x".repeat(5000)}`);
   expect(message).toStartWith('get pods "d/web": the API server answers 502: <html> [31mxxx');

@@ -49,7 +49,7 @@ function describe(request: KubeRequest, reason: KubeReason, status: Status, cont
       });
     }
     case "forbidden":
-      return toForbidden(request, text, context, options);
+      return toForbidden(request, status, context, options);
     case "notServed": {
       const served = request.type === undefined ? request.path : `${toResourceText(request.type)} in version ${apiVersionOf(request.type)}`;
       return new KubeError(reason, `${action}: the API server does not serve ${served}`, options);
@@ -57,6 +57,8 @@ function describe(request: KubeRequest, reason: KubeReason, status: Status, cont
     case "invalid": {
       // The API server may say the same twice.
       const causes = new Set(status.causes.map(({ field, message }) => (field === "" ? message : `${field}: ${message}`)));
+      // The words of a webhook name it, and what it passes on says them again.
+      if (isRefusedByWebhook(status)) causes.clear();
       return new KubeError(reason, `${action}: not valid: ${causes.size === 0 ? text : toPlainText([...causes].join("; "))}`, options);
     }
     case "unexpected":
@@ -70,9 +72,13 @@ function toAnswerText(action: string, { reason }: Status, text: string, { status
   return `${action}: the API server answers ${[status, reason].join(" ").trim()}: ${text}`;
 }
 
-/** Not only roles forbid: quotas, pod security and other admission do too, and only the server's words tell them apart. */
-function toForbidden(request: KubeRequest, text: string, { role }: FailureContext, options: KubeErrorOptions): KubeError {
-  const denied = parseDenied(text) ?? deniedCreate(request, text) ?? deniedRead(request);
+/**
+ * Not only roles forbid: quotas, pod security and other admission do too, and only the server's words tell them apart. A webhook may say of a request
+ * of its own what a role does not permit.
+ */
+function toForbidden(request: KubeRequest, status: Status, { role }: FailureContext, options: KubeErrorOptions): KubeError {
+  const text = toPlainText(status.message);
+  const denied = isRefusedByAdmission(status) ? undefined : (parseDenied(text) ?? deniedCreate(request, text) ?? deniedRead(request));
   if (denied === undefined) return new KubeError("forbidden", `${toActionText(request)}: refused: ${text}`, options);
   if (denied.verb.startsWith("impersonate")) return toImpersonationDenied(denied, { ...options, details: text });
   return toDenial(denied, { role }, { ...options, details: text });
@@ -123,7 +129,7 @@ const UNKNOWN_PATH = "404 page not found";
 
 function reasonOf(request: KubeRequest, { status: code, body }: FailedAnswer, status: Status | undefined): KubeReason {
   const { verb } = request;
-  if (code < 500 && !SAME_OF_ANYBODY.has(code) && isRefusedByWebhook(status)) return "forbidden";
+  if (code < 500 && !SAME_OF_ANYBODY.has(code) && isRefusedByAdmission(status)) return "forbidden";
   switch (code) {
     case 401:
       return "unauthorized";
@@ -164,6 +170,13 @@ const SAME_OF_ANYBODY: ReadonlySet<number> = new Set([422, 429]);
 function isRefusedByWebhook(status: Status | undefined): boolean {
   return status !== undefined && /^admission webhook "[^"]*" denied the request/.test(status.message);
 }
+
+/** The same of a policy, which may choose 403, 413 or 422. @see k8s.io/apiserver admission/plugin/policy/validating, dispatcher */
+function isRefusedByAdmission(status: Status | undefined): boolean {
+  return isRefusedByWebhook(status) || (status !== undefined && POLICY.test(status.message));
+}
+
+const POLICY = /^[^:]* is forbidden: ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /;
 
 /** How an API server refuses the content of a write. */
 const REFUSALS_OF_WRITES: ReadonlySet<number> = new Set([400, 405, 406, 413, 415]);
