@@ -31,7 +31,7 @@ export interface PoolDeletion extends Pick<Stored<Resource>, "finalizers"> {
   readonly text?: string;
 }
 
-/** How many blocks are read at once. */
+/** How many blocks are read, or deleted, at once. */
 const PAGE = 100;
 
 /**
@@ -79,14 +79,18 @@ async function disable(target: Target, name: string): Promise<Pick<PoolForDeleti
 /** @param released gets the CIDRs of the released blocks */
 async function releaseEmptyBlocks(target: Target, within: Prefix, released: Set<string>): Promise<void> {
   const now = Math.floor(target.io.clock.now() / 1_000);
-  /** CIDRs of those that were looked at and stay, because they cool down, for example: each list has them again. */
-  const staying = new Set<string>();
-  for (;;) {
-    const limit = staying.size + PAGE;
+  /** CIDRs of those that were looked at. Some stay, because they cool down, for example: each list has them again. */
+  const seen = new Set<string>();
+  for (let limit = PAGE; ; limit *= 8) {
     const [listed] = await target.datastore.read([{ type: "empty-blocks", within, limit }]);
-    const unseen = listed.filter(({ cidr }) => !staying.has(toPrefixText(cidr)));
-    const isDone = await Promise.all(unseen.map(async (ref) => hasBegun(ref.since, now) && (await deleteIfEmpty(target, ref))));
-    for (const [at, { cidr }] of unseen.entries()) (isDone[at] === true ? released : staying).add(toPrefixText(cidr));
+    const unseen = listed.filter(({ cidr }) => !seen.has(toPrefixText(cidr)));
+    for await (const refs of inGroups(unseen)) {
+      const isDone = await Promise.all(refs.map(async (ref) => hasBegun(ref.since, now) && (await deleteIfEmpty(target, ref))));
+      for (const [at, { cidr }] of refs.entries()) {
+        seen.add(toPrefixText(cidr));
+        if (isDone[at] === true) released.add(toPrefixText(cidr));
+      }
+    }
     if (listed.length < limit) return;
   }
 }
@@ -128,7 +132,7 @@ async function countLeft({ datastore, io }: Target, within: Prefix): Promise<Lef
 }
 
 /** Groups of as many as are read at once; the last may be smaller. */
-async function* inGroups<T>(items: AsyncIterable<T>): AsyncGenerator<readonly T[]> {
+async function* inGroups<T>(items: AsyncIterable<T> | Iterable<T>): AsyncGenerator<readonly T[]> {
   let group: T[] = [];
   for await (const item of items) {
     group.push(item);
