@@ -12,7 +12,7 @@ import { withLease } from "./lease.ts";
 interface LeaseState {
   lease: Lease | undefined;
   /** When set, nothing is answered but this. */
-  fault: (() => Response) | undefined;
+  fault: (() => Response | Promise<Response>) | undefined;
 }
 
 /** One lease, with compare-and-swap. */
@@ -213,6 +213,20 @@ describe("a lease", () => {
     holder.abort();
     expect(await a).toBe("ended");
     expect(server.state.lease?.spec?.holderIdentity).toBe("");
+  });
+
+  test("is not waited for any more either while a request for it has no answer", async () => {
+    await using server = startLeaseServer();
+    const asked = Promise.withResolvers<void>();
+    server.state.fault = () => {
+      asked.resolve();
+      return new Promise(() => undefined);
+    };
+    const stopping = new AbortController();
+    const working = withLease(optionsOf(server, "a", fakeClock(), stopping.signal), forever);
+    await asked.promise;
+    stopping.abort();
+    expect(await working).toBeUndefined();
   });
 
   test("of work that ends only some time after the caller's signal is kept until then, and given up", async () => {
