@@ -112,6 +112,16 @@ describe("a name of a node", () => {
     expect(await adopt("--node=n2", second)).toMatchObject({ status: 0, stderr: "" });
   });
 
+  test("that the host has is warned of where the agent's file has another: the plugin takes that one", async () => {
+    const own = hostname().toLowerCase();
+    const options = { hostAddresses: () => [first], files: { "/var/lib/netplug/nodename": "rack-7\n" } };
+    expect((await world.ctl(["ipam", "adopt", `--node=${own}`], options)).stderr).toStartWith(
+      `warning: nothing tells of a node "${own}", `,
+    );
+    const { status, stderr } = await world.ctl(["ipam", "adopt", "--node=rack-7", `--instead-of=${own}`], options);
+    expect([status, stderr]).toEqual([0, ""]);
+  });
+
   test("that is not the one which the record of a container here has is refused", async () => {
     await world.create(endpointYaml({ containerID: "c2", node: "n1" }), resourceYaml("Node", "n2"));
     for (const name of ["n2", "ghost"]) {

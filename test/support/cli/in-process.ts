@@ -26,6 +26,8 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Content of the default configuration file, which else does not exist. */
   readonly defaultConfig?: string;
+  /** Contents of other files by path, which else are those of this machine. */
+  readonly files?: Readonly<Record<string, string>>;
   readonly isTerminal?: boolean;
   /** What it is called as. @default "netplugctl" */
   readonly program?: string;
@@ -41,6 +43,7 @@ const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
 export async function runInProcess(argv: readonly string[], options: CliOptions): Promise<CliResult> {
   const { stdin = "", env = {}, defaultConfig, isTerminal = false, program = "netplugctl", instead = (datastore) => datastore } = options;
   const { hostAddresses } = options;
+  const files: Readonly<Record<string, string | undefined>> = { ...options.files, [DEFAULT_CONFIG_FILE]: defaultConfig };
   const texts = { stdout: "", stderr: "" };
   const takeFileLock = async (path: string, waitMs: number) => await takeLock(path, { waitMs, clock: systemClock });
   const kubernetes = { processes: linuxProcesses, env, takeLock: takeFileLock };
@@ -49,7 +52,7 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
     stdout: { isTerminal, write: (text) => void (texts.stdout += text), drained: async () => true },
     stderr: { isTerminal, write: (text) => void (texts.stderr += text), drained: async () => true },
     env,
-    files: { ...linuxFiles, readText: (path) => (path === DEFAULT_CONFIG_FILE ? defaultConfig : linuxFiles.readText(path)) },
+    files: { ...linuxFiles, readText: (path) => (path in files ? files[path] : linuxFiles.readText(path)) },
     openLog,
     readInput: async (source, limitBytes) => (source === "-" ? stdin : await readInput(source, limitBytes)),
     makeUuid: () => crypto.randomUUID(),

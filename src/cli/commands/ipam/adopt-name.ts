@@ -9,7 +9,7 @@ import type { HostAddress } from "../../host/host-addresses.ts";
 import { type Cli, note } from "../../io.ts";
 import { toCommandLine, toWord } from "../../suggested-commands.ts";
 
-/** Where the plugin finds its node's name, unless the network config says otherwise: the agent's file, then the host's name, in lower case. */
+/** Where the plugin finds its node's name, unless the network config says otherwise: the agent's file, else the host's name, in lower case. */
 const NAME_FILES = ["/var/lib/netplug/nodename", "/proc/sys/kernel/hostname"] as const;
 
 /** How many names a message lists. */
@@ -97,7 +97,8 @@ async function warnOfUnknown(cli: Cli, flags: AdoptFlags, recorded: NamesOfHost,
   const { nodes, endpoints, allocations } = inventory;
   const owners = [...allocations.values()].map(({ owner }) => owner.node);
   const known = new Set([...nodes, ...endpoints.map(({ spec }) => spec.node), ...owners]);
-  if (known.has(node) || NAME_FILES.some((file) => tryRead(cli.io, file)?.trim().toLowerCase() === node)) return;
+  const names = NAME_FILES.map((file) => tryRead(cli.io, file)?.trim() ?? "");
+  if (known.has(node) || names.find((name) => name !== "")?.toLowerCase() === node) return;
   const all = [...known].filter((name) => name !== "").sort();
   const more = all.length > SHOWN_NAMES ? `, and ${all.length - SHOWN_NAMES} more` : "";
   const listed = all.length === 0 ? "nor of any other" : `but of ${all.slice(0, SHOWN_NAMES).map(quote).join(", ")}${more}`;
