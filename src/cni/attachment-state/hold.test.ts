@@ -113,6 +113,22 @@ test("the success of an ADD is noted, the last one last, and never where a DEL h
   expect(world.files[FILE]).toBeUndefined();
 });
 
+test.each<[who: string, netns: string, plugin: LocalCall["plugin"]]>([
+  ["in another namespace", "/run/netns/b", "netplug"],
+  ["of another plugin", PATH, "netplug-ipam"],
+])(
+  "the success of an ADD is not noted in the file of a newer one %s, which may still be under way when it is killed",
+  (_who, netns, plugin) => {
+    const world = createWorld();
+    const late = hold(world);
+    hold(world, netns, plugin);
+    world.now = 21_000;
+    late.noteSuccess();
+    late[Symbol.dispose]();
+    expect(readHold(world.call)).toMatchObject({ path: netns, succeededAt: NaN, isOver: false });
+  },
+);
+
 test("a repeated ADD that fails hides no success from a GC", () => {
   const world = createWorld();
   const first = hold(world);

@@ -125,14 +125,14 @@ export class Hold implements Disposable {
     this.#underWay = 0;
   }
 
-  /** Notes that this ADD has succeeded: for a GC that began before. Never makes a file that a DEL has removed. */
+  /** Notes that this ADD has succeeded: for a GC that began before. Not in the file of an ADD that has the attachment by now in another namespace. */
   noteSuccess(): void {
     this.#hasSucceeded = true;
     this.#append(() => this.#call.host.sinceBoot());
   }
 
   [Symbol.dispose](): void {
-    if (!this.#hasSucceeded && !this.isCommitUnderWay && this.state() === "held") this.#append(() => "failed");
+    if (!this.#hasSucceeded && !this.isCommitUnderWay) this.#append(() => "failed");
   }
 
   #take(): void {
@@ -144,6 +144,7 @@ export class Hold implements Disposable {
   }
 
   #append(end: () => string | number): void {
+    if (this.state() !== "held") return;
     tolerate(this.#call, () => appendToNodeFile(this.#call, "attached", end()));
   }
 
