@@ -18,17 +18,27 @@ export type TlsAssets = { readonly [N in TlsAssetName]?: string };
 
 const PERMISSIONS = 0o600;
 
-/** @throws NetplugError ioFailure; invalidConfig for a key without its certificate, or the reverse */
-export function readTlsAssets(folder: string, disk: Pick<DurableFiles, "readText">): TlsAssets {
-  const assets: { [N in TlsAssetName]?: string } = {};
-  for (const [asset, name] of entries()) {
-    const text = disk.readText(`${folder}/${name}`);
-    if (text !== undefined) assets[asset] = text;
-  }
+/** Where kubelet mounts a Secret: the link through which all its files are seen, and which it replaces to change them together. */
+const VOLUME_LINK = "..data";
+
+/** Reads files that belong together. @throws NetplugError ioFailure; invalidConfig for a key without its certificate, or the reverse */
+export function readTlsAssets(folder: string, disk: Pick<DurableFiles, "readText" | "statLink">): TlsAssets {
+  const findVersion = (): string | undefined => disk.statLink(`${folder}/${VOLUME_LINK}`)?.id;
+  let assets: TlsAssets;
+  let version: string | undefined;
+  do {
+    version = findVersion();
+    assets = readEach(folder, disk);
+  } while (findVersion() !== version);
   if ((assets.cert === undefined) !== (assets.key === undefined)) {
     throw new NetplugError("invalidConfig", `read etcd certificates in ${quote(folder)}: want "${NAMES.cert}" and "${NAMES.key}" together`);
   }
   return assets;
+}
+
+function readEach(folder: string, disk: Pick<DurableFiles, "readText">): TlsAssets {
+  const texts = entries().map(([asset, name]) => [asset, disk.readText(`${folder}/${name}`)] as const);
+  return Object.fromEntries(texts.filter(([, text]) => text !== undefined));
 }
 
 /**

@@ -1,8 +1,9 @@
 /** The network config that a run writes: from a template or by itself, and what is warned about. */
 
 import { describe, expect, test } from "bun:test";
-import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { durableFiles } from "../../src/linux/durable-files.ts";
 import { KernelError } from "../../src/linux/kernel-error.ts";
 import { statusAnswer } from "../kube/support/fake-api-server.ts";
 import { share } from "../support/share.ts";
@@ -338,6 +339,8 @@ describe("the network config", () => {
 });
 
 describe("etcd's certificates", () => {
+  const NAMES = ["etcd-ca", "etcd-cert", "etcd-key"];
+
   test("are copied for root only, are named in the config, and go when they are gone", async () => {
     using node = new InstallNode();
     for (const name of ["etcd-ca", "etcd-cert", "etcd-key", ".hidden", "other"]) writeFileSync(join(node.assetsDir, name), name);
@@ -354,5 +357,30 @@ describe("etcd's certificates", () => {
     rmSync(join(node.assetsDir, "etcd-key"));
     await node.run();
     expect(Object.keys(node.content()).filter((path) => path.includes("tls"))).toEqual(["net.d/netplug-tls/etcd-ca"]);
+  });
+
+  test("are of one version where kubelet changes the Secret while they are read", async () => {
+    using node = new InstallNode();
+    const inAssets = (name: string): string => join(node.assetsDir, name);
+    const project = (version: string): void => {
+      mkdirSync(inAssets(`..${version}`));
+      for (const name of NAMES) writeFileSync(inAssets(`..${version}/${name}`), version);
+      symlinkSync(`..${version}`, inAssets("..data_tmp"));
+      renameSync(inAssets("..data_tmp"), inAssets("..data"));
+    };
+    project("v1");
+    for (const name of NAMES) symlinkSync(`..data/${name}`, inAssets(name));
+    let isChanged = false;
+    const readText = (path: string): string | undefined => {
+      const text = durableFiles.readText(path);
+      if (!isChanged && path.endsWith("/etcd-key")) {
+        isChanged = true;
+        project("v2");
+        rmSync(inAssets("..v1"), { recursive: true });
+      }
+      return text;
+    };
+    await node.run({ host: { disk: filesWith({ readText }) } });
+    expect(NAMES.map((name) => node.read(`net.d/netplug-tls/${name}`))).toEqual(["v2", "v2", "v2"]);
   });
 });
