@@ -75,7 +75,9 @@ export class Installation implements Disposable {
     this.#config = newest;
     await this.#placeBinaries(settings.updatesBinaries);
     // Of our own config's the choice of its version has warned.
-    if (settings.template !== undefined) warnOfMissingPlugins(newest, this.#folders.bin, this.#host.disk, this.#log);
+    if (settings.template !== undefined) {
+      warnOfMissingPlugins(newest, settings.template, this.#folders.bin, { disk: this.#host.disk, log: this.#log });
+    }
     if (this.#account !== undefined) this.#grant = await requestFirstToken(this.#account, settings.isOnce, this.#host, this.#log);
     const config = (await this.#adaptToRuntime(newest)) ?? newest;
     this.#config = config;

@@ -152,6 +152,18 @@ describe("the network config", () => {
     expect(warnings.map(({ level, fields }) => [level, fields["names"]])).toEqual(missing.length === 0 ? [] : [["WARNING", missing]]);
   });
 
+  test.each([
+    ["CNI_NETWORK_CONFIG", (text: string) => text],
+    ["the file that CNI_NETWORK_CONFIG_FILE names", (_text: string, path: string) => path],
+  ])("of a template with a plugin that is not on the node warns to take it out of %s", async (place, toValue) => {
+    using node = new InstallNode();
+    const text = '{"name":"a","plugins":[{"type":"x"}]}';
+    node.write("template", text);
+    const variable = /CNI_\w+/.exec(place)?.[0] ?? "";
+    const { log } = await node.run({ env: { [variable]: toValue(text, join(node.folder, "template")) } });
+    expect(log.find(({ fields }) => "names" in fields)?.fields["want"]).toBe(`install them, or take them out of ${place}`);
+  });
+
   test("of a template stays as it is, and a runtime that does not know its version is warned of", async () => {
     await using nodes = startTokenServer(({ path }) =>
       path.startsWith("/api/v1/nodes/")

@@ -4,7 +4,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { InstallHost } from "../host.ts";
 import { KUBECONFIG_NAME } from "../settings/file-names.ts";
-import { HOW_TO_FIND, type Settings } from "../settings/settings.ts";
+import { HOW_TO_FIND, type Settings, type Template } from "../settings/settings.ts";
 import type { TlsAssets } from "../tls-assets.ts";
 import { findCommonVersion } from "./chained-version.ts";
 import { CHAINED_PLUGINS, toConflist } from "./conflist.ts";
@@ -48,7 +48,7 @@ function requireAccess({ kube }: Settings, why: string): void {
   throw new NetplugError("invalidConfig", `find the Kubernetes API: ${why}, but nothing says where it is; ${HOW_TO_FIND}`);
 }
 
-function readTemplate(template: NonNullable<Settings["template"]>, { disk }: InstallHost): OriginatedText {
+function readTemplate(template: Template, { disk }: InstallHost): OriginatedText {
   if ("text" in template) return { text: template.text, origin: "CNI_NETWORK_CONFIG" };
   const text = disk.readText(template.path);
   const origin = `network config ${quote(template.path)}`;

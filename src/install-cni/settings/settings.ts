@@ -36,6 +36,9 @@ interface LogSettings {
   readonly maxCount: number;
 }
 
+/** A network config with placeholders: its text, or the file that holds it. */
+export type Template = { readonly text: string } | { readonly path: string };
+
 /** What {@link readSettings} makes of options and environment: checked before anything on the node is changed. */
 export interface Settings {
   /** Undefined: the default, which must have been mounted. */
@@ -52,8 +55,7 @@ export interface Settings {
   readonly confName: string;
   /** Removed when the new one is in place, unless it is the new one. */
   readonly oldConfName: string | undefined;
-  /** A network config with placeholders: its text, or the file that holds it. */
-  readonly template: { readonly text: string } | { readonly path: string } | undefined;
+  readonly template: Template | undefined;
   readonly skippedBinaries: readonly string[];
   /** Whether executables that are there are replaced. */
   readonly updatesBinaries: boolean;
