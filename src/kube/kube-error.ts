@@ -69,8 +69,8 @@ export interface KubeErrorOptions {
   readonly retryAfterMs?: number | undefined;
   readonly causes?: readonly StatusCause[];
   readonly denied?: DeniedAction | undefined;
-  /** Whether the server that denies it may just not know its roles yet. */
-  readonly isDoubted?: boolean;
+  /** The denial alone, where the server may just not know its roles yet. */
+  readonly doubted?: KubeError | undefined;
   readonly details?: string | undefined;
   readonly cause?: unknown;
 }
@@ -87,7 +87,7 @@ export class KubeError extends NetplugError {
   readonly retryAfterMs: number | undefined;
   readonly causes: readonly StatusCause[];
   readonly denied: DeniedAction | undefined;
-  readonly isDoubted: boolean;
+  readonly doubted: KubeError | undefined;
 
   constructor(reason: KubeReason, message: string, options: KubeErrorOptions = {}) {
     super(KINDS[reason], message, options);
@@ -97,17 +97,17 @@ export class KubeError extends NetplugError {
     this.retryAfterMs = options.retryAfterMs;
     this.causes = options.causes ?? [];
     this.denied = options.denied;
-    this.isDoubted = options.isDoubted ?? false;
+    this.doubted = options.doubted;
   }
 
   /** The failure of a request that was tried several times: an earlier try may have been carried out, and may say more than the last. */
   after(earlier: readonly KubeError[]): KubeError {
     const before = earlier.at(-1);
     if (before === undefined) return this;
-    const { status, retryAfterMs, causes, cause, denied, isDoubted } = this;
+    const { status, retryAfterMs, causes, cause, denied, doubted } = this;
     const isOutcomeUnknown = this.isOutcomeUnknown || earlier.some((failure) => failure.isOutcomeUnknown);
     const details = this.details ?? (before.message === this.message ? undefined : `before that: ${before.message}`);
-    return new KubeError(this.reason, this.message, { status, isOutcomeUnknown, retryAfterMs, causes, details, cause, denied, isDoubted });
+    return new KubeError(this.reason, this.message, { status, isOutcomeUnknown, retryAfterMs, causes, details, cause, denied, doubted });
   }
 }
 

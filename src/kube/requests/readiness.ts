@@ -29,8 +29,8 @@ export async function doubtDenial(
 ): Promise<KubeError | undefined> {
   if (await isReady(transport, login, signal)) return undefined;
   const { reason, message, status, denied, details } = denial;
-  const doubted = `${message}; the API server does not say that it is ready: it may have just started`;
-  return new KubeError(reason, doubted, { status, details, denied, isDoubted: true });
+  const doubt = `${message}; the API server does not say that it is ready: it may have just started`;
+  return new KubeError(reason, doubt, { status, details, denied, doubted: denial });
 }
 
 /** True also where something answers that does not know the question, as a proxy that passes on only what it knows: that says nothing of a start. */

@@ -170,6 +170,24 @@ describe("following", () => {
     expect(await following).toEqual(["error forbidden", "error forbidden", "reset", "in-sync"]);
   });
 
+  test("ends with a denial that lasts longer than any server starts, where nobody may ask whether it is ready", async () => {
+    let aheadMs = 0;
+    const denied = (): Response => {
+      aheadMs += 100_000;
+      return statusAnswer(403, "Forbidden", 'cannot watch resource "nodes" in API group ""');
+    };
+    await using server = startFakeApiServer(
+      ({ path }) => (path.includes("watch=true") ? denied() : list("5")),
+      () => 403,
+    );
+    const quick = makeQuickClock();
+    const words: string[] = [];
+    const following = firstEvents(server, 9, { ...quick, monotonic: () => quick.monotonic() + aheadMs }, words);
+    expect(await failureOf(following)).toMatchObject({ reason: "forbidden", message: "watch nodes is not permitted" });
+    // Counted from the first denial: 100 s and 200 s later it goes on.
+    expect(words).toEqual(["reset", "in-sync", "error forbidden", "error forbidden", "error forbidden"]);
+  });
+
   test("waits for an API server behind something that speaks for it meanwhile", async () => {
     await using server = serving(
       [() => list("5")],

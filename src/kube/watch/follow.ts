@@ -49,6 +49,9 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 /** Shortest life of a watch, in seconds. Each lives up to twice as long, so that not all are made again at once. */
 const WATCH_SECONDS = 300;
 
+/** How long a server that has started may deny what it permits, in milliseconds: kubeadm's is started again when it is not ready by then. */
+const START_LIMIT_MS = 240_000;
+
 /**
  * First all objects (`reset`, puts, `in-sync`), then every change in order. A connection that ends is replaced by one that goes on from the
  * same revision; when the history that this needs is gone, everything is listed again, unless the options say otherwise. Ends when the
@@ -63,9 +66,11 @@ export async function* follow<T extends KubeObject>(
   options: FollowOptions,
 ): AsyncIterable<FollowEvent<T>> {
   const { signal } = options;
+  const patience = new Patience(ports.clock);
   for (let failures = 0; !signal.aborted;) {
     try {
       const { items, resourceVersion } = await client.list(type, options);
+      patience.onOther();
       yield { type: "reset" };
       for (const object of items) yield { type: "put", object };
       yield { type: "in-sync" };
@@ -75,7 +80,7 @@ export async function* follow<T extends KubeObject>(
       failures = await pauseIfShort(ports, startedAt, failures, signal);
     } catch (thrown) {
       if (signal.aborted) return;
-      const failure = requireRetriable(thrown);
+      const failure = patience.requireRetriable(thrown);
       yield { type: "error", failure, failures: ++failures };
       await pause(ports, failures, signal, failure.retryAfterMs);
     }
@@ -104,6 +109,7 @@ async function* followFrom<T extends KubeObject>(
   from: string,
 ): AsyncIterable<FollowEvent<T>> {
   const { signal } = options;
+  const patience = new Patience(ports.clock);
   let resourceVersion = from;
   let [isFirst, isInterrupted] = [true, false];
   for (let failures = 0; !signal.aborted; isFirst = false) {
@@ -114,6 +120,7 @@ async function* followFrom<T extends KubeObject>(
       if (!isFirst && (await hasGoneBack(client, type, options, resourceVersion))) return;
       for await (const event of watchOnce(client, ports.clock, type, { ...options, resourceVersion, timeoutSeconds })) {
         if (event.type === "OPENED") {
+          patience.onOther();
           if (isInterrupted) yield { type: "resumed" };
           isInterrupted = false;
           continue;
@@ -126,7 +133,7 @@ async function* followFrom<T extends KubeObject>(
       failures = 0;
     } catch (thrown) {
       if (signal.aborted || isKubeError(thrown, "expired")) return;
-      const failure = requireRetriable(thrown);
+      const failure = patience.requireRetriable(thrown);
       if (!isInterrupted && !isShort(ports, startedAt)) failures = 0;
       isInterrupted = true;
       yield { type: "error", failure, failures: ++failures };
@@ -167,11 +174,34 @@ function isShort({ clock }: FollowPorts, startedAt: number): boolean {
  */
 const RETRIABLE: ReadonlySet<KubeReason> = new Set(["unauthorized", "unexpected"]);
 
-/** @throws what no retry can fix */
-function requireRetriable(thrown: unknown): KubeError {
-  if (!(thrown instanceof KubeError)) throw thrown;
-  if (thrown.kind === "tryAgainLater" || thrown.isDoubted || RETRIABLE.has(thrown.reason)) return thrown;
-  throw thrown;
+/** Tells what may be tried again from what no retry can fix: a denial, too, that goes on for longer than any server starts. */
+class Patience {
+  readonly #clock: Clock;
+  /** Since when there have been denials alone, by the monotonic clock. */
+  #deniedSince: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Notes that something else than a denial has come: the server knows its roles, or starts anew. */
+  onOther(): void {
+    this.#deniedSince = undefined;
+  }
+
+  /** @throws what no retry can fix */
+  requireRetriable(thrown: unknown): KubeError {
+    if (!(thrown instanceof KubeError)) throw thrown;
+    const { doubted, kind, reason } = thrown;
+    if (doubted === undefined) {
+      this.onOther();
+      if (kind === "tryAgainLater" || RETRIABLE.has(reason)) return thrown;
+      throw thrown;
+    }
+    this.#deniedSince ??= this.#clock.monotonic();
+    if (this.#clock.monotonic() - this.#deniedSince >= START_LIMIT_MS) throw doubted;
+    return thrown;
+  }
 }
 
 async function pause({ clock, random }: FollowPorts, failures: number, signal: AbortSignal, retryAfterMs = 0): Promise<void> {
