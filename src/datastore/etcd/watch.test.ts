@@ -13,8 +13,16 @@ afterEach(() => {
 // as a server says that has come further meanwhile
 const CREATED = '{"result":{"header":{"revision":"9"},"watch_id":"1","created":true}}';
 
-/** A gateway that answers the watches with these lines, one after the other, and the last of them for ever. */
-function serve(answers: readonly (readonly string[])[], onWatch: (body: string) => void = () => undefined, staysOpen = false) {
+/**
+ * A gateway that answers the watches with these lines, one after the other, and the last of them for ever.
+ *
+ * @param staysOpen is given the watch's number, from 0, and returns until when it stays open; undefined: it ends at once
+ */
+function serve(
+  answers: readonly (readonly string[])[],
+  onWatch: (body: string) => void = () => undefined,
+  staysOpen: (watch: number) => Promise<void> | undefined = () => undefined,
+) {
   let watches = 0;
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -26,8 +34,16 @@ function serve(answers: readonly (readonly string[])[], onWatch: (body: string) 
       if (path !== "/v3/watch") return new Response('{"header":{"revision":"5"},"succeeded":true,"responses":[{"response_range":{}}]}');
       onWatch(await request.text());
       const text = (answers[Math.min(watches++, answers.length - 1)] ?? []).map((line) => `${line}\n`).join("");
-      if (!staysOpen) return new Response(text);
-      return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(text)) }));
+      const end = staysOpen(watches - 1);
+      if (end === undefined) return new Response(text);
+      return new Response(
+        new ReadableStream({
+          start(controller) {
+            controller.enqueue(new TextEncoder().encode(text));
+            void end.then(() => controller.close());
+          },
+        }),
+      );
     },
   });
   stops.push(() => void server.stop(true));
@@ -110,7 +126,11 @@ test("a watch that the server cancels, and whose connection it leaves open, goes
     [CREATED, '{"result":{"header":{},"watch_id":"1","canceled":true,"cancel_reason":"no more"}}'],
     [CREATED, deletion("a", 6)],
   ];
-  const { endpoint } = serve(answers, () => undefined, true);
+  const { endpoint } = serve(
+    answers,
+    () => undefined,
+    () => new Promise(() => undefined),
+  );
   expect(
     await take(
       watch(endpoint, () => undefined),
@@ -212,6 +232,28 @@ test("connections that begin and end at once, without a change, are told as an i
       7,
     ),
   ).toEqual(["reset", "in-sync", ...flapping, ...flapping, "delete"]);
+});
+
+test("a connection that stood, and is ended without a word, is told as no interruption", async () => {
+  const ended = Promise.withResolvers<void>();
+  const { endpoint } = serve(
+    [[CREATED], [CREATED], [CREATED], [CREATED, deletion("a", 6)]],
+    () => undefined,
+    (watch) => (watch === 2 ? ended.promise : undefined),
+  );
+  let now = 0;
+  const told: string[] = [];
+  for await (const { type } of watch(
+    endpoint,
+    () => undefined,
+    () => now,
+  )) {
+    if (told.push(type) === 5) break;
+    if (type !== "resumed") continue;
+    now += 5_000;
+    ended.resolve();
+  }
+  expect(told).toEqual(["reset", "in-sync", "interrupted", "resumed", "delete"]);
 });
 
 test("after a connection that gave an event, or that lasted, the pause is short again", async () => {

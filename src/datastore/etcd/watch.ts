@@ -16,8 +16,11 @@ import { readSnapshot } from "./snapshot.ts";
 /** Between two connections while none lasts. */
 const RECONNECT_BACKOFF: Backoff = { firstMs: 50, maxMs: 5_000 };
 
-/** A connection of this age has lasted, although it gave no event: milliseconds. */
+/** A connection of this age has lasted, although it gave no event: the next needs no longer pause. Milliseconds. */
 const LASTING_MS = 10_000;
+
+/** How long a watch stands until it has told all that there was to tell: one that then ends has missed nothing. Milliseconds. */
+const STEADY_MS = 1_000;
 
 /** Where a watch reads, and what it waits with. */
 export interface WatchSource {
@@ -58,8 +61,9 @@ async function* followUntilCompacted(
 ): AsyncIterable<WatchEvent> {
   // Each range has its own place in the history: a connection may end between two replies about one transaction.
   const ranges = keyRanges.map((range) => ({ ...range, startRevision: revision + 1n }));
-  for (let failures = 0; !signal.aborted;) {
+  for (let [failures, pauses] = [0, 0]; !signal.aborted;) {
     const begunAt = source.clock.monotonic();
+    let createdAt = Infinity;
     try {
       for await (const reply of source.client.watch(ranges, signal)) {
         if (reply.compacted) return;
@@ -67,10 +71,11 @@ async function* followUntilCompacted(
         if (range === undefined) continue;
         if (reply.created) {
           if (reply.revision < range.startRevision - 1n && (await hasGoneBack(source, range, signal))) return;
+          createdAt = source.clock.monotonic();
           yield* interruption.end();
           continue;
         }
-        failures = 0;
+        failures = pauses = 0;
         yield* reply.events.map(toWatchEvent);
         const last = reply.events.at(-1);
         range.startRevision = (last === undefined ? reply.revision : last.modRevision) + 1n;
@@ -78,9 +83,11 @@ async function* followUntilCompacted(
       throw new NetplugError("tryAgainLater", "watch etcd: the server ended it");
     } catch (thrown) {
       if (signal.aborted) return;
-      if (source.clock.monotonic() - begunAt >= LASTING_MS) failures = 0;
+      const now = source.clock.monotonic();
+      if (now - createdAt >= STEADY_MS) failures = 0;
+      if (now - begunAt >= LASTING_MS) pauses = 0;
       yield* interruption.fail(requireRetriable(thrown), ++failures);
-      await pause(source, failures, signal);
+      await pause(source, ++pauses, signal);
     }
   }
 }

@@ -188,6 +188,36 @@ describe("following", () => {
     expect(words).toEqual(["reset", "in-sync", "error forbidden", "error forbidden", "error forbidden"]);
   });
 
+  test("counts no row of failures of connections that stand and are ended without a word, but has longer pauses", async () => {
+    let aheadMs = 0;
+    let end = (): void => undefined;
+    const standing = (): Response =>
+      new Response(
+        new ReadableStream<Uint8Array>({
+          start(controller) {
+            controller.enqueue(new TextEncoder().encode("\n"));
+            end = () => controller.close();
+          },
+        }),
+      );
+    await using server = serving([() => list("5")], [() => stream([]), standing, standing, standing]);
+    const pauses: number[] = [];
+    const quick = makeQuickClock((ms) => pauses.push(ms));
+    const clock = { ...quick, monotonic: () => quick.monotonic() + aheadMs };
+    const ports = { clock, random: () => 0.5 };
+    const failures: number[] = [];
+    for await (const one of follow(clientOf(server, {}, clock), ports, NODES, { signal: new AbortController().signal })) {
+      if (one.type === "error" && failures.push(one.failures) === 4) break;
+      if (one.type !== "resumed") continue;
+      aheadMs += 5_000;
+      end();
+    }
+    expect([failures, pauses]).toEqual([
+      [1, 1, 1, 1],
+      [75, 150, 300],
+    ]);
+  });
+
   test("waits for an API server behind something that speaks for it meanwhile", async () => {
     await using server = serving(
       [() => list("5")],

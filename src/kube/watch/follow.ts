@@ -21,7 +21,7 @@ export type FollowEvent<T> =
   | { readonly type: "in-sync" }
   /**
    * For logs and health; the iteration goes on by itself. A connection that stood ends the row of failures only when it has told something, or
-   * lasted.
+   * stood for a second.
    */
   | { readonly type: "error"; readonly failure: KubeError; readonly failures: number }
   /** The connection stands again after errors, and its history goes on; where it does not, a `reset` comes instead. */
@@ -48,6 +48,9 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /** Shortest life of a watch, in seconds. Each lives up to twice as long, so that not all are made again at once. */
 const WATCH_SECONDS = 300;
+
+/** How long a watch stands until it has told all that there was to tell: one that then ends has missed nothing. In milliseconds. */
+const STEADY_MS = 1_000;
 
 /** How long a server that has started may deny what it permits, in milliseconds: kubeadm's is started again when it is not ready by then. */
 const START_LIMIT_MS = 240_000;
@@ -112,32 +115,35 @@ async function* followFrom<T extends KubeObject>(
   const patience = new Patience(ports.clock);
   let resourceVersion = from;
   let [isFirst, isInterrupted] = [true, false];
-  for (let failures = 0; !signal.aborted; isFirst = false) {
+  for (let [failures, pauses] = [0, 0]; !signal.aborted; isFirst = false) {
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + ports.random()));
     const startedAt = ports.clock.monotonic();
+    let openedAt = Infinity;
     try {
       // One that ended well, too: a server ends its watches so when it stops, and the next may be taken by one whose store was restored.
       if (!isFirst && (await hasGoneBack(client, type, options, resourceVersion))) return;
       for await (const event of watchOnce(client, ports.clock, type, { ...options, resourceVersion, timeoutSeconds })) {
         if (event.type === "OPENED") {
+          openedAt = ports.clock.monotonic();
           patience.onOther();
           if (isInterrupted) yield { type: "resumed" };
           isInterrupted = false;
           continue;
         }
-        failures = 0;
+        failures = pauses = 0;
         resourceVersion = revisionOf(event) ?? resourceVersion;
         if (event.type !== "BOOKMARK") yield { type: event.type === "DELETED" ? "delete" : "put", object: event.object };
       }
       if (isShort(ports, startedAt)) throw new KubeError("lost", `watch ${toResourceText(type)}: the API server ended it at once`);
-      failures = 0;
+      failures = pauses = 0;
     } catch (thrown) {
       if (signal.aborted || isKubeError(thrown, "expired")) return;
       const failure = patience.requireRetriable(thrown);
-      if (!isInterrupted && !isShort(ports, startedAt)) failures = 0;
+      if (ports.clock.monotonic() - openedAt >= STEADY_MS) failures = 0;
+      if (!isInterrupted && !isShort(ports, startedAt)) pauses = 0;
       isInterrupted = true;
       yield { type: "error", failure, failures: ++failures };
-      await pause(ports, failures, signal, failure.retryAfterMs);
+      await pause(ports, ++pauses, signal, failure.retryAfterMs);
     }
   }
 }
