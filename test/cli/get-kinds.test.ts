@@ -47,6 +47,24 @@ describe("get of several kinds", () => {
     });
   });
 
+  test.each(["wep,ipp", "ipp,wep"])("%s in a namespace are what of them has one there, and all of what has none", async (kinds) => {
+    const names = ["ippool/blue", "ippool/red", "workloadendpoint/n1-cni-c1-eth0"];
+    const shown = async (namespace: string): Promise<readonly string[]> =>
+      (await world.done(["get", kinds, "-n", namespace, "-o", "name"])).trimEnd().split("\n").toSorted();
+    expect([await shown("prod"), await shown("other")]).toEqual([names, names.slice(0, 2)]);
+    expect(await world.ctl(["get", "ipp,tiers", "-n", "prod"])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('use namespace "prod": ippools, tiers have no namespace'),
+    });
+  });
+
+  test("and their removal in a namespace", async () => {
+    expect(await world.done(["delete", "ipp/blue", "wep/n1-cni-c1-eth0", "-n", "prod"])).toBe(
+      "ippool/blue deleted\nworkloadendpoint/n1-cni-c1-eth0 deleted\n",
+    );
+    expect((await world.ctl(["delete", "ipp/red", "tier/default", "-n", "prod"])).status).toBe(2);
+  });
+
   test("leaves no gap for a kind of which there is none", async () => {
     const pools = await world.done(["get", "ippools"]);
     const none = "no ipreservations found\n";

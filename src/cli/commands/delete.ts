@@ -14,7 +14,7 @@ import { clearEndpoint } from "../resources/clear-endpoint.ts";
 import { describeDeletion } from "./describe-deletion.ts";
 import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
 import { readDocuments } from "../resources/documents.ts";
-import { parseNames, toRef } from "../resources/name-arguments.ts";
+import { checkNamespace, parseNames, toRef } from "../resources/name-arguments.ts";
 import { NotFound, toPathName } from "../resources/object-name.ts";
 import { toShown } from "../resources/unreadable.ts";
 import { requireValid } from "../resources/validation.ts";
@@ -55,8 +55,9 @@ async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): P
   }
   const named = parseNames(words);
   if (named.some(({ names }) => names.length === 0)) throw new UsageError("read arguments: got no name, want KIND NAME…");
-  const fallback = await defaultNamespaceOf(cli);
-  return named.flatMap(({ info, names }) => names.map((name) => toRef(info, name, flags.namespace, fallback)));
+  checkNamespace(named, flags.namespace);
+  const namespace = flags.namespace ?? (await defaultNamespaceOf(cli));
+  return named.flatMap(({ info, names }) => names.map((name) => toRef(info, name, namespace)));
 }
 
 async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {

@@ -103,8 +103,8 @@ function isBeginning(word: string, id: unknown): boolean {
 
 async function askedByWords(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Asked[]> {
   const named = parseNamesOfKinds(words);
+  checkNamespace(named, flags.namespace);
   for (const { info, names } of named) {
-    checkNamespace(info, flags.namespace);
     if (flags.selector !== undefined) checkSelectable(info, names);
     if (flags.allNamespaces === true && names.length > 0 && info.namespaced)
       throw new UsageError("use --all-namespaces with names: want one namespace");

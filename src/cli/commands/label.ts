@@ -6,7 +6,7 @@ import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
-import { parseOneName, toRef } from "../resources/name-arguments.ts";
+import { checkNamespace, parseOneName, toRef } from "../resources/name-arguments.ts";
 import { toPathName, toTitle } from "../resources/object-name.ts";
 import { validateObject } from "../resources/validation.ts";
 import { updateResource } from "../resources/write.ts";
@@ -27,7 +27,8 @@ interface LabelChange {
 /** Changes labels in one write. */
 export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Promise<number> {
   const { info, name, rest } = parseOneName(words);
-  const ref = toRef(info, name, flags.namespace, await defaultNamespaceOf(cli));
+  checkNamespace([{ info }], flags.namespace);
+  const ref = toRef(info, name, flags.namespace ?? (await defaultNamespaceOf(cli)));
   const changes = rest.map(parseChange);
   if (changes.length === 0) throw new UsageError("read arguments: got no label, want KEY=VALUE or KEY-");
   const { outcome } = await withDatastore(cli, (datastore) =>

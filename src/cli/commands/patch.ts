@@ -13,7 +13,7 @@ import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { applyPatch, type PatchType } from "../patch/apply.ts";
 import { parseValues } from "../resources/documents.ts";
-import { parseOneName, toRef } from "../resources/name-arguments.ts";
+import { checkNamespace, parseOneName, toRef } from "../resources/name-arguments.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { validateObject } from "../resources/validation.ts";
 import { updateResource } from "../resources/write.ts";
@@ -29,7 +29,8 @@ export interface PatchFlags {
 export async function patch(cli: Cli, flags: PatchFlags, ...words: string[]): Promise<number> {
   const { info, name, rest } = parseOneName(words);
   if (rest.length > 0) throw new UsageError(`read arguments: got ${quoteValue(rest[0])}, want one object`);
-  const ref = toRef(info, name, flags.namespace, await defaultNamespaceOf(cli));
+  checkNamespace([{ info }], flags.namespace);
+  const ref = toRef(info, name, flags.namespace ?? (await defaultNamespaceOf(cli)));
   const change = await parsePatch(flags.patch, flags.type);
   const { outcome } = await withDatastore(cli, (datastore) =>
     updateResource({ datastore, io: cli.io }, ref, (current) => patched(current, flags.type, change)),

@@ -76,10 +76,17 @@ export function parseOneName(words: readonly string[]): {
   return { info: parseKind(first), name: second, rest };
 }
 
-/** @throws {UsageError} a namespace for a kind that has none, or what is no namespace's name */
-export function checkNamespace(info: KindInfo, namespace: string | undefined): void {
+/**
+ * Checks what `-n` says. Of several kinds it counts for those that have namespaces, as with kubectl.
+ *
+ * @throws {UsageError} where none of the kinds has namespaces, and for what is no namespace's name
+ */
+export function checkNamespace(named: readonly Pick<Named, "info">[], namespace: string | undefined): void {
   if (namespace === undefined) return;
-  if (!info.namespaced) throw new UsageError(`use namespace ${quote(namespace)}: ${info.plural} have no namespace`);
+  const kinds = named.map(({ info }) => info);
+  if (!kinds.some(({ namespaced }) => namespaced)) {
+    throw new UsageError(`use namespace ${quote(namespace)}: ${kinds.map(({ plural }) => plural).join(", ")} have no namespace`);
+  }
   checkNameOption("namespace", namespace);
 }
 
@@ -100,14 +107,12 @@ export function isPathStep(text: string): boolean {
 /**
  * The place of an object that a command changes.
  *
- * @param namespace what `-n` says
- * @param fallback namespace without `-n`
+ * @param namespace of what has one; what `-n` says of it was checked
  * @throws {UsageError} a kind that only the system writes
  */
-export function toRef(info: KindInfo, name: string, namespace: string | undefined, fallback: string): ResourceRef {
-  checkNamespace(info, namespace);
+export function toRef(info: KindInfo, name: string, namespace: string): ResourceRef {
   if (!isWritable(info)) throw new UsageError(`change ${info.plural}: only the system writes them`);
-  return { kind: info.kind, name, ...(info.namespaced ? { namespace: namespace ?? fallback } : {}) };
+  return { kind: info.kind, name, ...(info.namespaced ? { namespace } : {}) };
 }
 
 /** Whether people may write resources of a kind. */
