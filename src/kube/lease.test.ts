@@ -13,6 +13,8 @@ interface LeaseState {
   lease: Lease | undefined;
   /** When set, nothing is answered but this. */
   fault: (() => Response | Promise<Response>) | undefined;
+  /** When set, called after a write was carried out, before it is answered. */
+  onWrite?: () => void;
 }
 
 /** One lease, with compare-and-swap. */
@@ -27,6 +29,7 @@ function startLeaseServer(): FakeApiServer & { readonly state: LeaseState } {
     if (method === "PUT" && wanted.metadata.resourceVersion !== state.lease?.metadata.resourceVersion)
       return statusAnswer(409, "Conflict", "x");
     state.lease = { ...wanted, metadata: { ...wanted.metadata, resourceVersion: String(++revision) } };
+    state.onWrite?.();
     return Response.json(state.lease);
   });
   return { ...server, state };
@@ -227,6 +230,23 @@ describe("a lease", () => {
     await asked.promise;
     stopping.abort();
     expect(await working).toBeUndefined();
+  });
+
+  test.each([
+    ["made", undefined],
+    ["taken", { metadata: { namespace: "kube-system", name: "netplug", resourceVersion: "old" }, spec: { holderIdentity: "" } }],
+  ])("that is being %s when the caller's signal aborts is given up", async (_what, before) => {
+    const stopping = new AbortController();
+    await using server = startLeaseServer();
+    server.state.lease = before;
+    server.state.onWrite = () => stopping.abort();
+    let hasBegun = false;
+    const working = withLease(optionsOf(server, "a", fakeClock(), stopping.signal), async () => {
+      hasBegun = true;
+    });
+    await working;
+    expect([hasBegun, server.state.lease?.spec?.holderIdentity]).toEqual([false, ""]);
+    expect(server.seen.filter(({ method }) => method !== "GET")).toHaveLength(2);
   });
 
   test("of work that ends only some time after the caller's signal is kept until then, and given up", async () => {

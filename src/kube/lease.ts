@@ -101,12 +101,14 @@ class Elector {
     this.#periodMs = periodMs;
   }
 
-  /** @returns since when it is ours, by the monotonic clock; undefined when the caller's signal aborts first */
+  /** @returns since when it is ours, by the monotonic clock; undefined when the caller's signal aborts first: then it is given up */
   async acquire(): Promise<number | undefined> {
     const { signal, clock, random } = this.#options;
     while (!signal.aborted) {
       const startedAt = clock.monotonic();
-      if (await this.#attempt(this.#renewLimitMs, signal)) return startedAt;
+      const isOurs = await this.#attempt(this.#renewLimitMs, signal);
+      if (isOurs && !signal.aborted) return startedAt;
+      if (isOurs) await this.release();
       await clock.sleep(this.#periodMs * (1 + random() / 5), signal).catch(() => undefined);
     }
     return undefined;
@@ -145,13 +147,19 @@ class Elector {
     await client.update(LEASES, { ...lease, spec }).catch((thrown: unknown) => this.#options.onError?.(messageOf(thrown)));
   }
 
-  /** Takes it or renews it. @param limitMs of all its requests together @returns whether it is ours now */
+  /**
+   * Takes it or renews it.
+   *
+   * @param limitMs of all its requests together
+   * @param signal ends the look at it, but no write that is under way: one that is carried out all the same would keep it from the others
+   * @returns whether it is ours now
+   */
   async #attempt(limitMs: number, signal?: AbortSignal): Promise<boolean> {
     const { client, clock, lease: name, identity, onError } = this.#options;
     const end = clock.monotonic() + limitMs;
-    const limited = (): CallOptions => ({ limitMs: Math.max(1, end - clock.monotonic()), signal });
+    const limited = (): CallOptions => ({ limitMs: Math.max(1, end - clock.monotonic()) });
     try {
-      const current = await client.get(LEASES, name, limited());
+      const current = await client.get(LEASES, name, { ...limited(), signal });
       if (current === undefined) {
         this.#see(await client.create(LEASES, { metadata: { ...name }, spec: this.#toSpec(undefined) }, limited()));
         return true;
