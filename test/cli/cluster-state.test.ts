@@ -157,6 +157,21 @@ describe("init makes the cluster's version its own", () => {
     expect(await world.ctl(["init"])).toMatchObject({ status: 1, stderr: expect.stringContaining("a migration has frozen it") });
     expect(await readVersion()).toBe("v3.30.9");
   });
+
+  test.each([
+    ["v3.30.9", "an earlier version has stored what this one does not know: spec.guid, spec.colour\nnext: netplugctl init\n"],
+    ["v3.99.0", "validate ClusterInformation"],
+  ])("and is proposed for what another version, %s, has stored beside, when that is to be changed", async (netplugVersion, message) => {
+    const spec = { datastoreReady: true, guid: "another", colour: "x", netplugVersion };
+    const object = { apiVersion: "netplug.io/v3", kind: "ClusterInformation", metadata: { name: "default" }, spec };
+    await world.etcd.ctl(["put", "/netplug/v3/clusterinformations/default", JSON.stringify(object)]);
+    const lock = ["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":false}}'];
+    for (const command of [lock, ["label", "clusterinfo", "default", "a=b"]]) {
+      expect(await world.ctl(command)).toMatchObject({ status: 1, stderr: expect.stringContaining(message) });
+    }
+    await world.done(["init"]);
+    expect((await world.ctl(lock)).status).toBe(netplugVersion === "v3.30.9" ? 0 : 1);
+  });
 });
 
 describe("a datastore that cannot be used", () => {

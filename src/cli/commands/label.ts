@@ -6,9 +6,9 @@ import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
+import { validateChanged } from "../resources/cluster-version.ts";
 import { checkNamespace, parseOneName, toRef } from "../resources/name-arguments.ts";
 import { toPathName, toTitle } from "../resources/object-name.ts";
-import { validateObject } from "../resources/validation.ts";
 import { updateResource } from "../resources/write.ts";
 
 /** Where the object is, and whether a label may get another value; the words name the object and the changes. */
@@ -40,7 +40,10 @@ export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Pr
         else labels.set(key, value);
       }
       const { labels: _, ...metadata } = current.metadata;
-      return validateObject({ ...current, metadata: labels.size === 0 ? metadata : { ...metadata, labels: Object.fromEntries(labels) } });
+      return validateChanged(current, {
+        ...current,
+        metadata: labels.size === 0 ? metadata : { ...metadata, labels: Object.fromEntries(labels) },
+      });
     }),
   );
   say(cli, `${toPathName(ref)} ${outcome === "configured" ? "labelled" : outcome}`);

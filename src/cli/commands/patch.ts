@@ -12,10 +12,10 @@ import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { applyPatch, type PatchType } from "../patch/apply.ts";
+import { validateChanged } from "../resources/cluster-version.ts";
 import { parseValues } from "../resources/documents.ts";
 import { checkNamespace, parseOneName, toRef } from "../resources/name-arguments.ts";
 import { toPathName } from "../resources/object-name.ts";
-import { validateObject } from "../resources/validation.ts";
 import { updateResource } from "../resources/write.ts";
 
 /** The change, as one text of JSON or YAML, and the kind of patch that it is. */
@@ -68,7 +68,7 @@ function patched(current: Resource, type: PatchType, change: unknown): AnyResour
   }
   if (isJsonObject(value) && value["kind"] !== current.kind)
     throw new CommandFailed(`apply patch: kind: got ${quoteValue(value["kind"] ?? null)}, want "${current.kind}"`);
-  return validateObject(value);
+  return validateChanged(current, value);
 }
 
 /** A removal of what no object has is a slip, and no patch that changes nothing: in YAML, `{spec:{disabled:true}}` is a key without a value. */

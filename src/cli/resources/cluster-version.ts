@@ -1,13 +1,17 @@
 /** The version of a cluster: that of the newest program which has prepared its datastore. Older ones of netplugctl then leave its resources alone. */
 
 import type { ClusterInformation, ClusterInformationSpec } from "../../api/cluster-information.ts";
+import type { AnyResource } from "../../api/registry.ts";
+import type { Resource } from "../../api/resource.ts";
+import { findUnknownFields } from "../../api/validate.ts";
 import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
 import type { Datastore, Stored } from "../../datastore/datastore.ts";
 import { type ClusterIdentity, newClusterIdentity } from "../../datastore/initialise.ts";
 import { VERSION } from "../../lib/version.ts";
+import { CommandFailed } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { isOlder, isVersion } from "../versions.ts";
-import { toPathName } from "./object-name.ts";
+import { toPathName, toTitle } from "./object-name.ts";
 import { validateObject } from "./validation.ts";
 import { updateResource } from "./write.ts";
 
@@ -33,6 +37,26 @@ export async function raiseClusterVersion(
   if (outcome === "configured")
     say(cli, `${toPathName(CLUSTER_INFORMATION.ref)} configured: version ${version ?? "unknown"} is now ${VERSION}`);
   return resource.spec as ClusterInformationSpec;
+}
+
+/**
+ * As {@link validateObject}, of what a command makes of an object.
+ *
+ * @throws {CommandFailed} where an earlier version has stored fields in the cluster's own object that this one does not have, and `init` removes
+ */
+export function validateChanged(current: Resource, value: unknown): AnyResource {
+  try {
+    return validateObject(value);
+  } catch (error) {
+    const { kind, metadata, spec } = current;
+    if (kind !== CLUSTER_INFORMATION.ref.kind || !isOutdated((spec as ClusterInformationSpec).netplugVersion)) throw error;
+    const paths = findUnknownFields(CLUSTER_INFORMATION.ref.kind, current).map(({ path }) => path);
+    if (paths.length === 0) throw error;
+    throw new CommandFailed(
+      `change ${toTitle({ kind, name: metadata.name })}: an earlier version has stored what this one does not know: ${paths.join(", ")}`,
+      { next: "init" },
+    );
+  }
 }
 
 /** Without fields that this version does not have: an API server drops them, but etcd keeps them, and then the object could not be written. */
