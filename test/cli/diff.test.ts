@@ -92,6 +92,18 @@ test("after apply there is nothing to show, in whatever order the keys are store
   expect(stdout.split("\n").filter((line) => /^[-+] /.test(line))).toEqual(["-  natOutgoing: true", "+  natOutgoing: false"]);
 });
 
+test("shows once what several documents say, as apply would change it once", async () => {
+  const document = resourceYaml("IPReservation", "gateways", { reservedCIDRs: ["10.65.0.0/30"] });
+  const once = await world.ctl(["diff", "-f", "-"], { stdin: document });
+  expect(once.status).toBe(1);
+  const twice = { stdin: [document, document].join("\n---\n") };
+  expect(await world.ctl(["diff", "-f", "-"], twice)).toEqual({
+    ...once,
+    stdout: once.stdout.replace("of stdin\n", "of stdin, document 1\n"),
+  });
+  expect(await world.done(["apply", "-f", "-"], twice)).toBe("ipreservation/gateways created\nipreservation/gateways unchanged\n");
+});
+
 test("what apply would refuse is refused, with another status than differences; the rest is shown", async () => {
   await world.done(["apply", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
   const before = await everything();

@@ -2,6 +2,7 @@
 
 import { inFrontOf } from "../../datastore/in-front-of.ts";
 import type { Datastore, Revision } from "../../datastore/datastore.ts";
+import { refKeyOf, refOf } from "../../datastore/resource-ref.ts";
 import { EXIT } from "../failure.ts";
 import type { DocumentFlags } from "../flags.ts";
 import type { Cli } from "../io.ts";
@@ -9,20 +10,24 @@ import { toDifferences } from "../output/differences.ts";
 import { applyResource } from "../resources/write.ts";
 import { type Write, writeDocuments } from "./write-documents.ts";
 
-/** Applies every document by the same rules, but for the commit, and shows what would have been written. */
+/**
+ * Applies every document by the same rules, but for the commit, and shows what would have been written; of documents that say the same only the
+ * first, after which the others would change nothing.
+ */
 export async function diff(cli: Cli, flags: DocumentFlags): Promise<number> {
   const { stdout } = cli.io;
-  let isDifferent = false;
+  const shown = new Set<string>();
   const write: Write = async (target, resource, origin) => {
     const { outcome, before, resource: after } = await applyResource({ ...target, datastore: withoutCommits(target.datastore) }, resource);
-    if (outcome !== "unchanged") {
+    const key = refKeyOf(refOf(resource));
+    if (outcome !== "unchanged" && !shown.has(key)) {
       stdout.write(toDifferences(before, after, { origin, colour: stdout.isTerminal }));
-      isDifferent = true;
+      shown.add(key);
     }
     return { outcome, isTold: true };
   };
   const status = await writeDocuments(cli, flags, { mayInitialise: false, mayChange: true, write });
-  return isDifferent ? EXIT.different : status;
+  return shown.size > 0 ? EXIT.different : status;
 }
 
 /** A datastore whose every commit seems to succeed, and does nothing. */
