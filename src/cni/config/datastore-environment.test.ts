@@ -115,7 +115,7 @@ describe("resolveKubeSettings()", () => {
       "an address of the config hides that of the environment",
       { k8s_api_root: "https://own/api/v1" },
       { ...ENV, KUBECONFIG: "" },
-      { apiRoot: "https://own", token: "token", caFile: "/ca", names: { ...NAMES, apiRoot: OWN_ROOT } },
+      { apiRoot: "https://own/api/v1", token: "token", caFile: "/ca", names: { ...NAMES, apiRoot: OWN_ROOT } },
     ],
     [
       "the config may have both",

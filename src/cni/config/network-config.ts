@@ -34,6 +34,7 @@ export interface NetworkConfig {
   readonly readinessGates: readonly string[];
   readonly kubernetes: {
     readonly kubeconfig: string | undefined;
+    /** Older configs name a path of the API; the client takes only what is before it. */
     readonly apiRoot: string | undefined;
     readonly nodeName: string | undefined;
   };

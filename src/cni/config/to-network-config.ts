@@ -25,7 +25,6 @@ export function toNetworkConfig(
   warnings: string[],
 ): NetworkConfig {
   const libDir = values.lib_dir ?? "/var/lib/netplug";
-  const apiRoot = values.kubernetes?.k8s_api_root ?? values.policy?.k8s_api_root;
   const labels = values.args?.cni?.labels;
   const ipamLockFile = values.ipam_lock_file ?? "/var/run/netplug/ipam.lock";
   return {
@@ -50,7 +49,7 @@ export function toNetworkConfig(
     readinessGates: values.readiness_gates ?? [],
     kubernetes: {
       kubeconfig: values.kubernetes?.kubeconfig,
-      apiRoot: apiRoot === undefined ? undefined : toApiRoot(apiRoot),
+      apiRoot: values.kubernetes?.k8s_api_root ?? values.policy?.k8s_api_root,
       nodeName: values.kubernetes?.node_name,
     },
     policyType: values.policy?.type,
@@ -118,10 +117,4 @@ function toEndpoints(
   }
   warnings.push('"etcd_authority" and "etcd_scheme" are deprecated: write "etcd_endpoints"');
   return [`${etcd_scheme ?? DEFAULT_SCHEME}://${etcd_authority ?? DEFAULT_AUTHORITY}`];
-}
-
-/** Older configs name a path of the API; only what is before it counts. */
-function toApiRoot(url: string): string {
-  const api = url.indexOf("/api/");
-  return (api < 0 ? url : url.slice(0, api)).replace(/\/+$/, "");
 }
