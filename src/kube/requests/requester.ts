@@ -102,7 +102,7 @@ export class Requester {
     // No await when the credentials are known: so the request is sent before the caller goes on.
     let login = this.#credentials.known ?? (await this.#credentials.get());
     const end = clock.monotonic() + limitMs;
-    let hasRenewed = false;
+    let [hasRenewed, isReady] = [false, false];
     const earlier: KubeError[] = [];
     for (let attempt = 1; ; attempt++) {
       const waitMs = this.#rate.take();
@@ -119,7 +119,12 @@ export class Requester {
       }
       const isDenied = failure.reason === "forbidden" && failure.denied !== undefined;
       const doubted = isDenied ? await this.#doubtDenial(failure, login, limit) : failure;
-      if (doubted === undefined) throw failure.after(earlier);
+      if (doubted === undefined) {
+        // It may have become ready since it denied this.
+        if (isReady) throw failure.after(earlier);
+        isReady = true;
+        continue;
+      }
       const delayMs = retryDelayMs(doubted, request, attempt, end - clock.monotonic(), random);
       if (delayMs === undefined) throw doubted.after(earlier);
       earlier.push(doubted);

@@ -154,17 +154,19 @@ describe("following", () => {
   });
 
   test("waits for a server that has started, and does not know for long what roles permit", async () => {
-    let isReady = false;
-    const denied = (): Response =>
-      statusAnswer(403, "Forbidden", 'nodes is forbidden: User "u" cannot list resource "nodes" in API group ""');
+    let [isReady, aheadMs] = [false, 0];
+    const denied = (): Response => {
+      // Two of them take as long as one request is tried.
+      aheadMs += 2_500;
+      return statusAnswer(403, "Forbidden", 'nodes is forbidden: User "u" cannot list resource "nodes" in API group ""');
+    };
     await using server = startFakeApiServer(
       ({ path }) => (isReady ? (path.includes("watch=true") ? silent() : list("5")) : denied()),
       () => (isReady ? 200 : 500),
     );
-    const { now, monotonic, sleep } = systemClock;
-    const quick: Clock = { now, monotonic: () => 20 * monotonic(), sleep: (ms, signal) => sleep(ms / 20, signal) };
+    const quick = makeQuickClock();
     const words: string[] = [];
-    const following = firstEvents(server, 4, quick, words);
+    const following = firstEvents(server, 4, { ...quick, monotonic: () => quick.monotonic() + aheadMs }, words);
     while (words.length < 2) await Promise.race([following, Bun.sleep(10)]);
     isReady = true;
     expect(await following).toEqual(["error forbidden", "error forbidden", "reset", "in-sync"]);
@@ -272,7 +274,8 @@ describe("following", () => {
   });
 
   test("ends with a failure that no retry can fix", async () => {
-    await using server = serving([() => statusAnswer(403, "Forbidden", 'cannot list resource "nodes" in API group ""')], []);
+    const denied = (): Response => statusAnswer(403, "Forbidden", 'cannot list resource "nodes" in API group ""');
+    await using server = serving([denied, denied], []);
     expect(await failureOf(firstEvents(server, 1))).toMatchObject({ reason: "forbidden", message: "list nodes is not permitted" });
   });
 
