@@ -1,6 +1,6 @@
 /**
  * Whether the pod is gone that has an address under another main plugin, such as `ptp`: no endpoint shows such an address. Where pods are the
- * endpoints' records, a pod exists before its ADD and until its sandbox is gone, unless somebody deletes it by force.
+ * endpoints' records, a pod exists before its ADD and until its sandbox is gone, unless it is deleted by force or has no grace period.
  */
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
