@@ -7,9 +7,8 @@ import { describe, expect } from "bun:test";
 import { mustNetplugctl, setReady } from "../support/cli/netplugctl.ts";
 import { untilAddressesAgree } from "./support/addresses.ts";
 import { etcdAccess, kubernetesAccess } from "./support/datastores.ts";
-import { ShownDocument } from "../support/documents/document.ts";
 import { eventually } from "../support/time/eventually.ts";
-import { netplugOnEtcd, netplugOnKubernetes } from "./support/networks.ts";
+import { netplugOnEtcd, netplugOnKubernetes, shownNetworkConfig } from "./support/networks.ts";
 import { onCluster } from "./support/on-cluster.ts";
 import { listPods, pingFrom, pingScript, type RunningPod } from "./support/pods.ts";
 import {
@@ -23,11 +22,9 @@ import {
 } from "./support/services.ts";
 import { createReplicas, createWorkload, podTemplate } from "./support/workload.ts";
 
-/** As docs/install.md shows it for dual stack, with what it says to write in an IPv6-only cluster. */
+/** With what docs/install.md says to write in an IPv6-only cluster. */
 function networkConfigForIPv6(): string {
-  const block = new ShownDocument("docs/install.md").block("yaml", "kind: ConfigMap");
-  const { data } = Bun.YAML.parse(block) as { readonly data: { readonly CNI_NETWORK_CONFIG: string } };
-  return data.CNI_NETWORK_CONFIG.replace('"assign_ipv4": "true"', '"assign_ipv4": "false"');
+  return shownNetworkConfig().replace('"assign_ipv4": "true"', '"assign_ipv4": "false"');
 }
 
 interface Ledger {

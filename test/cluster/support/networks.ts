@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { distFolder } from "../../support/programs/cni.ts";
 import type { Json } from "../../support/programs/cni-call.ts";
+import { ShownDocument } from "../../support/documents/document.ts";
 import type { ClusterFacts, ClusterOptions } from "./cluster.ts";
 import { prepareEtcd, prepareEtcdAndRoles, prepareKubernetes } from "./datastores.ts";
 import type { ClusterNode } from "./node.ts";
@@ -66,6 +67,12 @@ export function netplugOnKubernetes({ pools, networkConfig }: InstalledOptions):
     (cluster) => prepareKubernetes(cluster, pools),
     (node, cluster) => runInstaller(node, cluster, { settings }),
   );
+}
+
+/** For {@link netplugOnKubernetes}: what docs/install.md has people write for both families. */
+export function shownNetworkConfig(): string {
+  const block = new ShownDocument("docs/install.md").block("yaml", "kind: ConfigMap");
+  return (Bun.YAML.parse(block) as { readonly data: { readonly CNI_NETWORK_CONFIG: string } }).data.CNI_NETWORK_CONFIG;
 }
 
 /** A network of a cluster that is prepared for it once, before the first node. */
