@@ -1,4 +1,4 @@
-/** The programs of a Kubernetes cluster, built from the Go modules in `test/cluster`. */
+/** The programs of a Kubernetes cluster, built from the Go modules in `test/cluster`, and Kubernetes' tests, of the one in `test/conformance`. */
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,6 +14,8 @@ const KUBERNETES = "test/cluster/kubernetes";
 export const OLDEST_KUBERNETES_MODULE = "test/older-kubernetes";
 /** Apart from Kubernetes: each wants a release of the container runtime interface that the other does not compile with. */
 const CONTAINERD = "test/cluster/containerd";
+/** Apart, too: nobody else wants what only Kubernetes' tests are made of. */
+export const CONFORMANCE_MODULE = "test/conformance";
 
 /** What `startApiServer()` needs. */
 export const API_SERVER_PROGRAMS = ["kube-apiserver", "kubectl"] as const;
@@ -25,7 +27,10 @@ const CONTAINERD_PROGRAMS = ["containerd", "containerd-shim-runc-v2", "ctr", ...
 /** What a whole cluster needs. */
 export const CLUSTER_PROGRAMS = [...KUBERNETES_PROGRAMS, ...CONTAINERD_PROGRAMS] as const;
 
-export type ClusterProgram = (typeof CLUSTER_PROGRAMS)[number];
+/** Kubernetes' own tests of networks, what runs them in several processes, and the server and client that they put into pods. */
+export const CONFORMANCE_PROGRAMS = ["conformance", "ginkgo", "agnhost"] as const;
+
+export type ClusterProgram = (typeof CLUSTER_PROGRAMS | typeof CONFORMANCE_PROGRAMS)[number];
 
 /**
  * The variable that chooses another release of Kubernetes: its value is the folder of a Go module, from the repository's root, that pins one. Then
@@ -52,7 +57,7 @@ export function clusterVersion(env: Environment = process.env): string {
 /** What a machine needs that builds them: `Go 1.26.6 or newer`. */
 export function goForCluster(): string {
   return (
-    [KUBERNETES, CONTAINERD]
+    [KUBERNETES, CONTAINERD, CONFORMANCE_MODULE]
       .map((folder) => wantedGo(folder))
       .sort()
       .at(-1) ?? "Go"
@@ -98,7 +103,7 @@ export function clusterProgramPath(name: ClusterProgram, env: Environment = proc
 function programSets(env: Environment): readonly GoProgramSet[] {
   const other = env[KUBERNETES_MODULE];
   const others = other === undefined ? [] : [kubernetesSet(other, CONTROL_AND_NODES)];
-  return [...others, kubernetesSet(KUBERNETES, KUBERNETES_PROGRAMS), containerdSet()];
+  return [...others, kubernetesSet(KUBERNETES, KUBERNETES_PROGRAMS), containerdSet(), conformanceSet()];
 }
 
 function setOf(name: ClusterProgram, sets: readonly GoProgramSet[]): GoProgramSet {
@@ -136,6 +141,19 @@ function containerdSet(): GoProgramSet {
     folder: CONTAINERD,
     linkerFlags: [],
     packages: Object.fromEntries(CONTAINERD_PROGRAMS.map((name) => [name, containerdPackage(name)])),
+  };
+}
+
+function conformanceSet(): GoProgramSet {
+  return {
+    name: "conformance",
+    folder: CONFORMANCE_MODULE,
+    linkerFlags: versionFlags(CONFORMANCE_MODULE),
+    packages: {
+      conformance: ".",
+      ginkgo: "github.com/onsi/ginkgo/v2/ginkgo",
+      agnhost: "k8s.io/kubernetes/test/images/agnhost",
+    } satisfies Record<(typeof CONFORMANCE_PROGRAMS)[number], string>,
   };
 }
 

@@ -10,6 +10,7 @@ import {
   clusterVersion,
   clusterProgram,
   clusterProgramPath,
+  CONFORMANCE_MODULE,
   ensureClusterPrograms,
   goForCluster,
   KUBERNETES_MODULE,
@@ -62,6 +63,14 @@ test("a module named in the environment gives all of Kubernetes but kubectl, and
   expect(kubernetesVersion(OLDEST_KUBERNETES_MODULE)).not.toBe(kubernetesVersion());
   expect([clusterVersion(env), clusterVersion({})]).toEqual([kubernetesVersion(OLDEST_KUBERNETES_MODULE), kubernetesVersion()]);
   expect(() => clusterProgramPath("kubelet", { [KUBERNETES_MODULE]: "nowhere" })).toThrow(/^nowhere\/go\.mod: is missing, or/);
+});
+
+test("Kubernetes' tests are of the release that clusters are of, as is every module of it", () => {
+  const pinned = (folder: string): readonly string[] =>
+    readFileSync(join(repositoryRoot, folder, "go.mod"), "utf8").match(/^replace .*$/gm) ?? [];
+  expect(kubernetesVersion(CONFORMANCE_MODULE)).toBe(kubernetesVersion());
+  expect(pinned(CONFORMANCE_MODULE)).toEqual(pinned("test/cluster/kubernetes"));
+  expect(pinned(CONFORMANCE_MODULE)).not.toEqual([]);
 });
 
 test("the document for users names the releases of Kubernetes that are pinned here", () => {

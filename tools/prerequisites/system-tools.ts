@@ -28,6 +28,10 @@ export const SYSTEM_TOOLS = {
   zsh: { package: "zsh" },
   fish: { package: "fish" },
   busybox: { package: "busybox-static" },
+  curl: { package: "curl" },
+  dash: { package: "dash" },
+  ldd: { package: "libc-bin" },
+  "nc.openbsd": { package: "netcat-openbsd" },
   "cni-plugins": { command: "ptp", folders: ["/usr/lib/cni", "/opt/cni/bin"], package: "containernetworking-plugins" },
 } as const satisfies Readonly<Record<string, SystemTool>>;
 

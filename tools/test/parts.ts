@@ -1,6 +1,12 @@
 /** The suite's parts: what each runs and needs. */
 
-import { API_SERVER_PROGRAMS, CLUSTER_PROGRAMS, KUBERNETES_MODULE, OLDEST_KUBERNETES_MODULE } from "../prerequisites/cluster-programs.ts";
+import {
+  API_SERVER_PROGRAMS,
+  CLUSTER_PROGRAMS,
+  CONFORMANCE_PROGRAMS,
+  KUBERNETES_MODULE,
+  OLDEST_KUBERNETES_MODULE,
+} from "../prerequisites/cluster-programs.ts";
 import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
 import { LIBCNI_DRIVER, NEWER_ETCD } from "../prerequisites/go-programs.ts";
 import type { GoProgram } from "../prerequisites/go-programs.ts";
@@ -266,6 +272,18 @@ export const TEST_PARTS: readonly TestPart[] = [
     // each starts two clusters, one after the other
     slow: /\/(?:reboot|workloads)[^/]*$/,
     testTimeoutMs: 5 * MINUTE,
+    timeoutMs: 30 * MINUTE,
+  },
+  {
+    name: "conformance",
+    folders: ["test/conformance"],
+    needsRoot: true,
+    tools: [...NODE, "busybox", "runc", "iptables", "nft", "curl", "dash", "ldd", "nc.openbsd"],
+    needsBuild: true,
+    clusterPrograms: [...CLUSTER_PROGRAMS, ...CONFORMANCE_PROGRAMS],
+    isAboutCluster: true,
+    // Kubernetes' tests run in one go before the first test here
+    testTimeoutMs: 25 * MINUTE,
     timeoutMs: 30 * MINUTE,
   },
   {
