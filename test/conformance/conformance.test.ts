@@ -34,8 +34,6 @@ test("those specs ran, and no others", () => {
 });
 
 test("when their pods are gone, so are addresses and interfaces, and `ipam check` finds nothing", async () => {
-  // their namespaces are being deleted, but some take the 100 s that they may
-  await cluster.kubectl(["delete", "pods", "--all", "--all-namespaces", "--grace-period=1", "--wait=false"]);
   expect(await untilAddressesAgree(cluster, 0)).toEqual([]);
   for (const node of cluster.nodes) expect(node.must(["ip", "-o", "link", "show"])).not.toContain("npg");
 });
