@@ -154,22 +154,21 @@ describe("following", () => {
   });
 
   test("waits for a server that has started, and does not know for long what roles permit", async () => {
-    let [isReady, aheadMs] = [false, 0];
+    const words: string[] = [];
+    const isReady = (): boolean => words.length >= 2;
+    let aheadMs = 0;
     const denied = (): Response => {
       // Two of them take as long as one request is tried.
       aheadMs += 2_500;
       return statusAnswer(403, "Forbidden", 'nodes is forbidden: User "u" cannot list resource "nodes" in API group ""');
     };
     await using server = startFakeApiServer(
-      ({ path }) => (isReady ? (path.includes("watch=true") ? silent() : list("5")) : denied()),
-      () => (isReady ? 200 : 500),
+      ({ path }) => (isReady() ? (path.includes("watch=true") ? silent() : list("5")) : denied()),
+      () => (isReady() ? 200 : 500),
     );
     const quick = makeQuickClock();
-    const words: string[] = [];
-    const following = firstEvents(server, 4, { ...quick, monotonic: () => quick.monotonic() + aheadMs }, words);
-    while (words.length < 2) await Promise.race([following, Bun.sleep(10)]);
-    isReady = true;
-    expect(await following).toEqual(["error forbidden", "error forbidden", "reset", "in-sync"]);
+    await firstEvents(server, 4, { ...quick, monotonic: () => quick.monotonic() + aheadMs }, words);
+    expect(words).toEqual(["error forbidden", "error forbidden", "reset", "in-sync"]);
   });
 
   test("ends with a denial that lasts longer than any server starts, where nobody may ask whether it is ready", async () => {
