@@ -13,13 +13,10 @@ import { notOurs, toStoredBlock, toStoredResource } from "./layout/records.ts";
 import type { KeyEvent, WatchRange } from "./protocol/watch-rpc.ts";
 import { readSnapshot } from "./snapshot.ts";
 
-/** Between two connections while none lasts. */
+/** Between two connections while none stands for long enough. */
 const RECONNECT_BACKOFF: Backoff = { firstMs: 50, maxMs: 5_000 };
 
-/** A connection of this age has lasted, although it gave no event: the next needs no longer pause. Milliseconds. */
-const LASTING_MS = 10_000;
-
-/** How long a watch stands until it has told all that there was to tell: one that then ends has missed nothing. Milliseconds. */
+/** How long a watch stands until it has told all that there was to tell, in milliseconds: one that then ends has missed nothing, and what failed before is over. */
 const STEADY_MS = 1_000;
 
 /** Where a watch reads, and what it waits with. */
@@ -61,8 +58,7 @@ async function* followUntilCompacted(
 ): AsyncIterable<WatchEvent> {
   // Each range has its own place in the history: a connection may end between two replies about one transaction.
   const ranges = keyRanges.map((range) => ({ ...range, startRevision: revision + 1n }));
-  for (let [failures, pauses] = [0, 0]; !signal.aborted;) {
-    const begunAt = source.clock.monotonic();
+  for (let failures = 0; !signal.aborted;) {
     let createdAt = Infinity;
     try {
       for await (const reply of source.client.watch(ranges, signal)) {
@@ -75,7 +71,7 @@ async function* followUntilCompacted(
           yield* interruption.end();
           continue;
         }
-        failures = pauses = 0;
+        failures = 0;
         yield* reply.events.map(toWatchEvent);
         const last = reply.events.at(-1);
         range.startRevision = (last === undefined ? reply.revision : last.modRevision) + 1n;
@@ -83,11 +79,9 @@ async function* followUntilCompacted(
       throw new NetplugError("tryAgainLater", "watch etcd: the server ended it");
     } catch (thrown) {
       if (signal.aborted) return;
-      const now = source.clock.monotonic();
-      if (now - createdAt >= STEADY_MS) failures = 0;
-      if (now - begunAt >= LASTING_MS) pauses = 0;
+      if (source.clock.monotonic() - createdAt >= STEADY_MS) failures = 0;
       yield* interruption.fail(requireRetriable(thrown), ++failures);
-      await pause(source, ++pauses, signal);
+      await pause(source, failures, signal);
     }
   }
 }

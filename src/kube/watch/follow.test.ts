@@ -46,17 +46,50 @@ function serving(lists: readonly (() => Response)[], watches: readonly (() => Re
 }
 
 /**
- * Pauses are a hundredth as long. Requests, which say their limits to the clock too, have all their time: machines are slow now and then.
+ * Pauses are a hundredth as long, and no time passes. Requests, which say their limits to the clock too, have all their time: machines are slow now
+ * and then.
  */
-function makeQuickClock(onPause: (ms: number) => void = () => undefined): Clock {
+function makeQuickClock(onPause: (ms: number) => unknown = () => undefined): Clock {
   return {
     ...systemClock,
+    monotonic: () => 0,
     sleep(ms, signal) {
       if (ms > 2_000) return systemClock.sleep(ms, signal);
       onPause(ms);
       return systemClock.sleep(ms / 100, signal);
     },
   };
+}
+
+/** Watches that stand for a second, in which they tell nothing, and then end; on a clock on which that second passes at once. */
+function makeStanding(onPause?: (ms: number) => unknown): { readonly clock: Clock; readonly standing: (last?: string) => Response } {
+  const quick = makeQuickClock(onPause);
+  let [aheadMs, end] = [0, (): void => undefined];
+  const clock: Clock = {
+    ...quick,
+    monotonic: () => aheadMs,
+    sleep(ms, signal) {
+      // It waits for a line, for as long as a connection may be silent: so it has opened.
+      if (ms > 100_000) end();
+      return quick.sleep(ms, signal);
+    },
+  };
+  const standing = (last = ""): Response =>
+    new Response(
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          const tell = (text: string): void => controller.enqueue(new TextEncoder().encode(text));
+          tell("\n");
+          end = () => {
+            end = () => undefined;
+            aheadMs += 1_000;
+            tell(last);
+            controller.close();
+          };
+        },
+      }),
+    );
+  return { clock, standing };
 }
 
 /** The first events as words: `put a 5`. */
@@ -166,8 +199,7 @@ describe("following", () => {
       ({ path }) => (isReady() ? (path.includes("watch=true") ? silent() : list("5")) : denied()),
       () => (isReady() ? 200 : 500),
     );
-    const quick = makeQuickClock();
-    await firstEvents(server, 4, { ...quick, monotonic: () => quick.monotonic() + aheadMs }, words);
+    await firstEvents(server, 4, { ...makeQuickClock(), monotonic: () => aheadMs }, words);
     expect(words).toEqual(["error forbidden", "error forbidden", "reset", "in-sync"]);
   });
 
@@ -181,41 +213,26 @@ describe("following", () => {
       ({ path }) => (path.includes("watch=true") ? denied() : list("5")),
       () => 403,
     );
-    const quick = makeQuickClock();
     const words: string[] = [];
-    const following = firstEvents(server, 9, { ...quick, monotonic: () => quick.monotonic() + aheadMs }, words);
+    const following = firstEvents(server, 9, { ...makeQuickClock(), monotonic: () => aheadMs }, words);
     expect(await failureOf(following)).toMatchObject({ reason: "forbidden", message: "watch nodes is not permitted" });
     // Counted from the first denial: 100 s and 200 s later it goes on.
     expect(words).toEqual(["reset", "in-sync", "error forbidden", "error forbidden", "error forbidden"]);
   });
 
-  test("counts no row of failures of connections that stand and are ended without a word, but has longer pauses", async () => {
-    let aheadMs = 0;
-    let end = (): void => undefined;
-    const standing = (): Response =>
-      new Response(
-        new ReadableStream<Uint8Array>({
-          start(controller) {
-            controller.enqueue(new TextEncoder().encode("\n"));
-            end = () => controller.close();
-          },
-        }),
-      );
-    await using server = serving([() => list("5")], [() => stream([]), standing, standing, standing]);
+  test("counts no row of failures of connections that stand for a second, and then break without a word", async () => {
     const pauses: number[] = [];
-    const quick = makeQuickClock((ms) => pauses.push(ms));
-    const clock = { ...quick, monotonic: () => quick.monotonic() + aheadMs };
+    const { clock, standing } = makeStanding((ms) => pauses.push(ms));
+    const breaking = (): Response => standing("no json\n");
+    await using server = serving([() => list("5")], [() => stream([]), breaking, breaking, breaking, () => stream([])]);
     const ports = { clock, random: () => 0.5 };
     const failures: number[] = [];
     for await (const one of follow(clientOf(server, {}, clock), ports, NODES, { signal: new AbortController().signal })) {
-      if (one.type === "error" && failures.push(one.failures) === 4) break;
-      if (one.type !== "resumed") continue;
-      aheadMs += 5_000;
-      end();
+      if (one.type === "error" && failures.push(one.failures) === 5) break;
     }
     expect([failures, pauses]).toEqual([
-      [1, 1, 1, 1],
-      [75, 150, 300],
+      [1, 1, 1, 1, 2],
+      [75, 75, 75, 75],
     ]);
   });
 
@@ -295,33 +312,20 @@ describe("following", () => {
     expect(revisionsWatched(server)).toEqual(["5", "6"]);
   });
 
-  test("is made again at once when it lasted, even if it told nothing", async () => {
-    let aheadMs = 0;
-    const lasting = (): Response => {
-      aheadMs += 300_000;
-      return stream([]);
-    };
-    await using server = serving([() => list("5")], [lasting, lasting, () => stream([event("ADDED", "a", "6")], true)]);
-    const pauses: number[] = [];
-    const quick = makeQuickClock((ms) => pauses.push(ms));
-    const clock = { ...quick, monotonic: () => quick.monotonic() + aheadMs };
-    expect(await firstEvents(server, 3, clock)).toEqual(["reset", "in-sync", "put a 6"]);
-    expect(pauses).toEqual([]);
+  test("connects again at once after a connection that stood for a second, even if it told nothing", async () => {
+    const words: string[] = [];
+    const { clock, standing } = makeStanding((ms) => words.length < 3 && words.push(`pause ${ms}`));
+    await using server = serving([() => list("5")], [standing, standing, () => stream([event("ADDED", "a", "6")], true)]);
+    expect(await firstEvents(server, 3, clock, words)).toEqual(["reset", "in-sync", "put a 6"]);
   });
 
   test("tells all anew when a watch ended well, and the store of the server that takes the next is older", async () => {
-    let aheadMs = 0;
-    const lasting = (): Response => {
-      aheadMs += 300_000;
-      return stream([]);
-    };
+    const { clock, standing } = makeStanding();
     await using server = serving(
       [() => list("10", "a"), () => list("5", "b")],
-      [lasting, () => stream([event("ADDED", "c", "6")], true)],
+      [standing, () => stream([event("ADDED", "c", "6")], true)],
       "5",
     );
-    const quick = makeQuickClock();
-    const clock = { ...quick, monotonic: () => quick.monotonic() + aheadMs };
     expect(await firstEvents(server, 7, clock)).toEqual(["reset", "put a 10", "in-sync", "reset", "put b 5", "in-sync", "put c 6"]);
     expect(revisionsWatched(server)).toEqual(["10", "5"]);
   });

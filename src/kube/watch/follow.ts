@@ -40,7 +40,7 @@ export interface FollowPorts {
   readonly random: Random;
 }
 
-/** Pauses between connections while none lasts. */
+/** Pauses between connections while none stands for long enough. */
 const RECONNECT_BACKOFF: Backoff = { firstMs: 100, maxMs: 10_000 };
 
 /** The longest wait that a server may ask for, in milliseconds: the answer may come from something in front of it. */
@@ -49,7 +49,7 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 /** Shortest life of a watch, in seconds. Each lives up to twice as long, so that not all are made again at once. */
 const WATCH_SECONDS = 300;
 
-/** How long a watch stands until it has told all that there was to tell: one that then ends has missed nothing. In milliseconds. */
+/** How long a watch stands until it has told all that there was to tell, in milliseconds: one that then ends has missed nothing, and what failed before is over. */
 const STEADY_MS = 1_000;
 
 /** How long a server that has started may deny what it permits, in milliseconds: kubeadm's is started again when it is not ready by then. */
@@ -98,7 +98,7 @@ export async function* follow<T extends KubeObject>(
  * @returns failures in a row
  */
 export async function pauseIfShort(ports: FollowPorts, startedAt: number, failures: number, signal: AbortSignal): Promise<number> {
-  if (!isShort(ports, startedAt)) return 0;
+  if (ports.clock.monotonic() - startedAt >= RECONNECT_BACKOFF.maxMs) return 0;
   await pause(ports, failures + 1, signal);
   return failures + 1;
 }
@@ -115,10 +115,10 @@ async function* followFrom<T extends KubeObject>(
   const patience = new Patience(ports.clock);
   let resourceVersion = from;
   let [isFirst, isInterrupted] = [true, false];
-  for (let [failures, pauses] = [0, 0]; !signal.aborted; isFirst = false) {
+  for (let failures = 0; !signal.aborted; isFirst = false) {
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + ports.random()));
-    const startedAt = ports.clock.monotonic();
     let openedAt = Infinity;
+    const hasStood = (): boolean => ports.clock.monotonic() - openedAt >= STEADY_MS;
     try {
       // One that ended well, too: a server ends its watches so when it stops, and the next may be taken by one whose store was restored.
       if (!isFirst && (await hasGoneBack(client, type, options, resourceVersion))) return;
@@ -130,20 +130,19 @@ async function* followFrom<T extends KubeObject>(
           isInterrupted = false;
           continue;
         }
-        failures = pauses = 0;
+        failures = 0;
         resourceVersion = revisionOf(event) ?? resourceVersion;
         if (event.type !== "BOOKMARK") yield { type: event.type === "DELETED" ? "delete" : "put", object: event.object };
       }
-      if (isShort(ports, startedAt)) throw new KubeError("lost", `watch ${toResourceText(type)}: the API server ended it at once`);
-      failures = pauses = 0;
+      if (!hasStood()) throw new KubeError("lost", `watch ${toResourceText(type)}: the API server ended it at once`);
+      failures = 0;
     } catch (thrown) {
       if (signal.aborted || isKubeError(thrown, "expired")) return;
       const failure = patience.requireRetriable(thrown);
-      if (ports.clock.monotonic() - openedAt >= STEADY_MS) failures = 0;
-      if (!isInterrupted && !isShort(ports, startedAt)) pauses = 0;
+      if (hasStood()) failures = 0;
       isInterrupted = true;
       yield { type: "error", failure, failures: ++failures };
-      await pause(ports, ++pauses, signal, failure.retryAfterMs);
+      await pause(ports, failures, signal, failure.retryAfterMs);
     }
   }
 }
@@ -167,11 +166,6 @@ async function hasGoneBack<T extends KubeObject>(
 
 function revisionOf<T extends KubeObject>(event: Exclude<KubeEvent<T>, { readonly type: "OPENED" }>): string | undefined {
   return event.type === "BOOKMARK" ? event.resourceVersion : event.object.metadata.resourceVersion;
-}
-
-/** Whether a watch ended so soon that a pause is needed before the next. */
-function isShort({ clock }: FollowPorts, startedAt: number): boolean {
-  return clock.monotonic() - startedAt < RECONNECT_BACKOFF.maxMs;
 }
 
 /**
