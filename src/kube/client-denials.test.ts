@@ -50,6 +50,13 @@ test.each([200, 404])(
   },
 );
 
+test("where it fails otherwise when it is made again, what was denied before is told, too", async () => {
+  const answers = [() => statusAnswer(403, "Forbidden", DENIED), () => new Response("sorry", { status: 421 })];
+  await using server = startFakeApiServer((_request, before) => (answers[before] ?? Response.error)());
+  const failure = await failureOf(clientOf(server).get(NODES, { name: "n" }), KubeError);
+  expect(failure).toMatchObject({ reason: "unexpected", details: "before that: get nodes is not permitted" });
+});
+
 test("it is not made again where admission refuses it", async () => {
   await using starting = startFakeApiServer(
     () => statusAnswer(403, "Forbidden", "exceeded quota"),

@@ -123,6 +123,7 @@ export class Requester {
         // It may have become ready since it denied this.
         if (isReady) throw failure.after(earlier);
         isReady = true;
+        earlier.push(failure);
         continue;
       }
       const delayMs = retryDelayMs(doubted, request, attempt, end - clock.monotonic(), random);
