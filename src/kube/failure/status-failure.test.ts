@@ -274,7 +274,7 @@ test.each([
       expect(failure(verb, status, { message })).toMatchObject({ reason, code, isOutcomeUnknown: false, denied: undefined });
 });
 
-test.each([403, 413])("a policy of admission that refuses with %i has refused it, too", (status) => {
+test.each([401, 403, 413])("a policy of admission that refuses with %i has refused it, too", (status) => {
   const message = `pods "web" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`;
   const refused = { reason: "forbidden", code: 108, denied: undefined, message: `patch pods "d/web": refused: ${message}` };
   expect(failure("patch", status, { message })).toMatchObject(refused);

@@ -171,7 +171,7 @@ function isRefusedByWebhook(status: Status | undefined): boolean {
   return status !== undefined && /^admission webhook "[^"]*" denied the request/.test(status.message);
 }
 
-/** The same of a policy, which may choose 403, 413 or 422. @see k8s.io/apiserver admission/plugin/policy/validating, dispatcher */
+/** The same of a policy, which may choose 401, 403, 413 or 422. @see k8s.io/apiserver admission/plugin/policy/validating, reasonToCode */
 function isRefusedByAdmission(status: Status | undefined): boolean {
   return isRefusedByWebhook(status) || (status !== undefined && POLICY.test(status.message));
 }
