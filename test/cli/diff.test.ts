@@ -104,6 +104,16 @@ test("shows once what several documents say, as apply would change it once", asy
   expect(await world.done(["apply", "-f", "-"], twice)).toBe("ipreservation/gateways created\nipreservation/gateways unchanged\n");
 });
 
+test("warns once of a new pool that several documents have, as apply would", async () => {
+  await world.create(resourceYaml("Node", "n1", { addresses: [{ address: "10.65.0.9", type: "InternalIP" }] }));
+  const document = poolYaml("blue", "10.65.0.0/16");
+  const { stderr } = await world.ctl(["diff", "-f", "-"], { stdin: document });
+  expect(stderr).toContain("10.65.0.9");
+  const stdin = [document, document].join("\n---\n");
+  expect((await world.ctl(["diff", "-f", "-"], { stdin })).stderr).toBe(stderr);
+  expect((await world.ctl(["apply", "-f", "-"], { stdin })).stderr).toBe(stderr);
+});
+
 test("what apply would refuse is refused, with another status than differences; the rest is shown", async () => {
   await world.done(["apply", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
   const before = await everything();

@@ -18,9 +18,10 @@ export async function diff(cli: Cli, flags: DocumentFlags): Promise<number> {
   const { stdout } = cli.io;
   const shown = new Set<string>();
   const write: Write = async (target, resource, origin) => {
-    const { outcome, before, resource: after } = await applyResource({ ...target, datastore: withoutCommits(target.datastore) }, resource);
     const key = refKeyOf(refOf(resource));
-    if (outcome !== "unchanged" && !shown.has(key)) {
+    if (shown.has(key)) return { outcome: "unchanged", isTold: true };
+    const { outcome, before, resource: after } = await applyResource({ ...target, datastore: withoutCommits(target.datastore) }, resource);
+    if (outcome !== "unchanged") {
       stdout.write(toDifferences(before, after, { origin, colour: stdout.isTerminal }));
       shown.add(key);
     }
