@@ -158,6 +158,14 @@ describe("init makes the cluster's version its own", () => {
     expect(await readVersion()).toBe("v3.30.9");
   });
 
+  test("and is not proposed for what it does not remove", async () => {
+    const spec = { datastoreReady: true, netplugVersion: "v3.30.9" };
+    const object = { apiVersion: "netplug.io/v3", kind: "ClusterInformation", metadata: { name: "default", colour: "x" }, spec };
+    await world.etcd.ctl(["put", "/netplug/v3/clusterinformations/default", JSON.stringify(object)]);
+    expect(await world.ctl(["label", "clusterinfo", "default", "a=b"])).toMatchObject({ stderr: expect.not.stringContaining("next: ") });
+    expect((await world.ctl(["init"])).status).toBe(1);
+  });
+
   test.each([
     ["v3.30.9", "an earlier version has stored what this one does not know: spec.guid, spec.colour\nnext: netplugctl init\n"],
     ["v3.99.0", "validate ClusterInformation"],

@@ -42,7 +42,7 @@ export async function raiseClusterVersion(
 /**
  * As {@link validateObject}, of what a command makes of an object.
  *
- * @throws {CommandFailed} where an earlier version has stored fields in the cluster's own object that this one does not have, and `init` removes
+ * @throws {CommandFailed} where an earlier version has stored fields in the spec of the cluster's own object that this one does not have: `init` removes them
  */
 export function validateChanged(current: Resource, value: unknown): AnyResource {
   try {
@@ -50,7 +50,7 @@ export function validateChanged(current: Resource, value: unknown): AnyResource 
   } catch (error) {
     const { kind, metadata, spec } = current;
     if (kind !== CLUSTER_INFORMATION.ref.kind || !isOutdated((spec as ClusterInformationSpec).netplugVersion)) throw error;
-    const paths = findUnknownFields(CLUSTER_INFORMATION.ref.kind, current).map(({ path }) => path);
+    const paths = findUnknownFields(CLUSTER_INFORMATION.ref.kind, { spec }).map(({ path }) => path);
     if (paths.length === 0) throw error;
     throw new CommandFailed(
       `change ${toTitle({ kind, name: metadata.name })}: an earlier version has stored what this one does not know: ${paths.join(", ")}`,
