@@ -281,6 +281,18 @@ describe("patch and label", () => {
   });
 });
 
+test.each([
+  { command: "patch", rest: ["-p", "{}"] },
+  { command: "label", rest: ["a=b"] },
+])("$command refuses a namespace of what has none, and what is no namespace", async ({ command, rest }) => {
+  const refusalOf = async (kind: string, namespace: string): Promise<readonly [status: number, headline: string | undefined]> => {
+    const { status, stderr } = await world.ctl([command, kind, "x", "-n", namespace, ...rest]);
+    return [status, stderr.split("\n")[0]];
+  };
+  expect(await refusalOf("tier", "prod")).toEqual([2, 'netplugctl: use namespace "prod": tiers have no namespace']);
+  expect(await refusalOf("wep", "a/b")).toEqual([2, 'netplugctl: read option "--namespace": got "a/b", want a name']);
+});
+
 /** Each name stands for ten of the one before. */
 function aliasesOfAliases(levels: number): string {
   const list = (i: number): string => `a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(", ")}]\n`;
