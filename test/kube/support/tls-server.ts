@@ -61,7 +61,10 @@ export async function serveHttp1Only(pair: KeyPair): Promise<TlsServer> {
   const server = createServer(options, (socket) => {
     socket.on("error", () => socket.destroy());
     socket.on("data", (data: Buffer) => {
-      seen.push(data.toString().split(" ", 1)[0] ?? "");
+      const method = /^[A-Z]+(?= \S+ HTTP\/1\.1\r\n)/.exec(data.toString())?.[0];
+      // A body may come in a piece of its own.
+      if (method === undefined) return;
+      seen.push(method);
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
     });
   });
