@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { join } from "node:path";
 import type { BenchRow } from "../test/bench/row.ts";
-import { build } from "./build.ts";
+import { build, rewriteExecutable } from "./build.ts";
 import { repositoryRoot } from "./repository.ts";
 import { bold, dim, green, red, say, since, TaskFailure } from "./terminal.ts";
 import { startJanitor } from "./test/janitor.ts";
@@ -17,6 +17,7 @@ export async function runBench(args: readonly string[]): Promise<number> {
   const rounds = args[0] === undefined ? DEFAULT_ROUNDS : Number(args[0]);
   if (!Number.isInteger(rounds) || rounds < 1) throw new TaskFailure(`npm run bench: got "${args[0] ?? ""}", want a number of rounds`);
   build();
+  rewriteExecutable();
   const started = performance.now();
   say(bold("measuring") + dim(`, ${rounds} rounds, processes interleaved; nothing else should run meanwhile`));
   startJanitor();

@@ -57,11 +57,8 @@ export function build(): string {
   const started = performance.now();
   mkdirSync(dist, { recursive: true });
   rmSync(stamp, { force: true });
-  // beside the target and renamed: whoever runs the old one now goes on with it
-  const staging = join(dist, `.staging-${process.pid}`);
-  mkdirSync(staging);
-  try {
-    const [bundled, fresh] = [join(staging, "bundled"), join(staging, "netplug")];
+  inStaging(dist, (staging) => {
+    const bundled = join(staging, "bundled");
     const command = [process.execPath, "build", "src/main.ts", ...BUILD_OPTIONS, "--outfile", bundled];
     const result = Bun.spawnSync(command, { cwd: repositoryRoot, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
     if (!result.success || !existsSync(bundled)) {
@@ -69,16 +66,39 @@ export function build(): string {
         `build dist/netplug: ${process.execPath} ended with status ${result.exitCode}:\n${result.stderr.toString()}${result.stdout.toString()}`,
       );
     }
-    // In small pieces in the page cache, as the bundler's many writes leave it, it costs each call 2 to 3 ms more (docs/design/performance.md).
-    writeFileSync(fresh, readFileSync(bundled), { mode: 0o755 });
-    for (const name of OTHER_NAMES) linkSync(fresh, join(staging, name));
-    for (const name of ["netplug", ...OTHER_NAMES]) renameSync(join(staging, name), join(dist, name));
-  } finally {
-    rmSync(staging, { recursive: true, force: true });
-  }
+    place(readFileSync(bundled), staging, dist);
+  });
   writeFileSync(stamp, hash);
   say(`built dist/netplug (${since(started)})`);
   return target;
+}
+
+/**
+ * Writes `dist/netplug` anew, as `install-cni` leaves it on a node: a file that the page cache has lost meanwhile lies in smaller pieces in it, and
+ * each call takes 2 to 3 ms more (docs/design/performance.md).
+ */
+export function rewriteExecutable(): void {
+  const dist = join(repositoryRoot, "dist");
+  inStaging(dist, (staging) => place(readFileSync(join(dist, "netplug")), staging, dist));
+}
+
+/** Puts the executable in its place under all its names. In one write: the bundler's many writes leave small pieces in the page cache, too. */
+function place(executable: Uint8Array, staging: string, dist: string): void {
+  const fresh = join(staging, "netplug");
+  writeFileSync(fresh, executable, { mode: 0o755 });
+  for (const name of OTHER_NAMES) linkSync(fresh, join(staging, name));
+  for (const name of ["netplug", ...OTHER_NAMES]) renameSync(join(staging, name), join(dist, name));
+}
+
+/** Gives a folder beside the targets, out of which they are renamed: whoever runs an old one goes on with it. */
+function inStaging(dist: string, work: (staging: string) => void): void {
+  const staging = join(dist, `.staging-${process.pid}`);
+  mkdirSync(staging);
+  try {
+    work(staging);
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
 }
 
 function readIfThere(path: string): string | undefined {
