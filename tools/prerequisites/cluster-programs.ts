@@ -91,7 +91,8 @@ export function areClusterProgramsBuilt(names: readonly ClusterProgram[]): boole
 export function clusterProgram(name: ClusterProgram | "etcd"): string {
   const path = name === "etcd" ? goProgramPath(NEWER_ETCD) : clusterProgramPath(name);
   if (existsSync(path)) return path;
-  throw new TaskFailure(`${name} is not built: run \`npm run cluster -- build\` (${goForCluster()}; minutes the first time)`);
+  const command = name in conformanceSet().packages ? "npm run test:conformance" : "npm run cluster -- build";
+  throw new TaskFailure(`${name} is not built: run \`${command}\` (${goForCluster()}; minutes the first time)`);
 }
 
 /** Where a program is, or will be when it is built. */

@@ -34,9 +34,12 @@ afterEach(() => {
   rmSync(cache, { recursive: true, force: true });
 });
 
-test("a program that is not built is named, with the command that builds it and what that needs", () => {
-  expect(areClusterProgramsBuilt(["kubectl"])).toBe(false);
-  expect(() => clusterProgram("kubectl")).toThrow(/^kubectl is not built: run `npm run cluster -- build` \(Go 1\.\d+\.\d+ or newer/);
+test.each([
+  ["kubectl", "npm run cluster -- build"],
+  ["agnhost", "npm run test:conformance"],
+] as const)("%s is named when it is not built, with the command that builds it, %s, and what that needs", (name, command) => {
+  expect(areClusterProgramsBuilt([name])).toBe(false);
+  expect(() => clusterProgram(name)).toThrow(new RegExp(`^${name} is not built: run \`${command}\` \\(Go 1\\.\\d+\\.\\d+ or newer`));
 });
 
 test("what is built is not built again, and of what nobody wants nothing need be there", async () => {
