@@ -1,6 +1,7 @@
 /** netplug under Kubernetes' own tests of networks, those that `specs.txt` names: each passes, and then every address is free again. */
 
 import { expect } from "bun:test";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { keepRouted } from "../../tools/cluster/block-routes.ts";
 import { areClusterProgramsBuilt, CONFORMANCE_PROGRAMS } from "../../tools/prerequisites/cluster-programs.ts";
@@ -11,7 +12,7 @@ import { netplugOnKubernetes, shownNetworkConfig } from "../cluster/support/netw
 import { shownKubeProxyConfig } from "../cluster/support/services.ts";
 import { shareIf } from "../support/share.ts";
 import { makeAgnhostImage } from "./agnhost-image.ts";
-import { runSpecs, SPECS } from "./run-specs.ts";
+import { keptFolder, runSpecs, SPECS } from "./run-specs.ts";
 
 let outcomes: ReadonlyMap<string, string>;
 const network = netplugOnKubernetes({ pools: ["10.65.0.0/16", "fd65::/112"], networkConfig: shownNetworkConfig() });
@@ -31,6 +32,10 @@ for (const name of SPECS) test(name, () => expect(outcomes.get(name)).toBe("pass
 
 test("those specs ran, and no others", () => {
   expect([...outcomes.keys()].toSorted()).toEqual(SPECS.toSorted());
+});
+
+test("what ginkgo said is kept, however it went", () => {
+  expect(readdirSync(keptFolder()).toSorted()).toEqual(["ginkgo.log", "report.json"]);
 });
 
 test("when their pods are gone, so are addresses and interfaces, and `ipam check` finds nothing", async () => {

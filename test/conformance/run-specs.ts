@@ -1,6 +1,6 @@
 /** Runs some of Kubernetes' own tests, which it calls specs, and reads what came of them. */
 
-import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, symlinkSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { cacheFolder } from "../../tools/repository.ts";
@@ -28,6 +28,11 @@ interface SpecReport {
   readonly Failure?: { readonly Message: string; readonly Location: { readonly FileName: string; readonly LineNumber: number } };
 }
 
+/** Where log and report of the last run are: the cluster's folder ends with it. */
+export function keptFolder(): string {
+  return join(cacheFolder(), "conformance");
+}
+
 /**
  * Runs the specs of these names, several at once, once each.
  *
@@ -49,8 +54,8 @@ export async function runSpecs(cluster: Cluster, names: readonly string[], folde
   });
   closeSync(output);
   const status = await child.exited;
-  const kept = status === 0 ? "" : keep([log, report]);
-  const outcomes = existsSync(report) ? outcomesOf(readFileSync(report, "utf8"), kept) : new Map<string, string>();
+  keep([log, report], keptFolder());
+  const outcomes = existsSync(report) ? outcomesOf(readFileSync(report, "utf8"), keptFolder()) : new Map<string, string>();
   if (status !== 0 && [...outcomes.values()].every((outcome) => outcome === "passed"))
     throw new Error(`run specs: ginkgo ended with status ${status} although no spec failed; its last words:\n${lastLines(log)}`);
   return outcomes;
@@ -75,12 +80,11 @@ function suite(cluster: Cluster): readonly string[] {
   ];
 }
 
-/** The cluster's folder ends with it. @returns the folder where these files are then */
-function keep(files: readonly string[]): string {
-  const folder = join(cacheFolder(), "conformance");
+/** Nothing else is there then: what an earlier run left is not taken for this one's. */
+export function keep(files: readonly string[], folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const file of files) if (existsSync(file)) copyFileSync(file, join(folder, basename(file)));
-  return folder;
 }
 
 function lastLines(file: string): string {
