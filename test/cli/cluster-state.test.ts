@@ -158,11 +158,19 @@ describe("init makes the cluster's version its own", () => {
     expect(await readVersion()).toBe("v3.30.9");
   });
 
-  test("and is not proposed for what it does not remove", async () => {
-    const spec = { datastoreReady: true, netplugVersion: "v3.30.9" };
-    const object = { apiVersion: "netplug.io/v3", kind: "ClusterInformation", metadata: { name: "default", colour: "x" }, spec };
+  test.each([
+    ["what it does not remove", { colour: "x" }, {}],
+    ["a datastore that a migration has frozen", {}, { datastoreFrozen: true, colour: "x" }],
+  ])("and is not proposed for %s", async (_, inMetadata, inSpec) => {
+    const [metadata, spec] = [
+      { name: "default", ...inMetadata },
+      { datastoreReady: true, netplugVersion: "v3.30.9", ...inSpec },
+    ];
+    const object = { apiVersion: "netplug.io/v3", kind: "ClusterInformation", metadata, spec };
     await world.etcd.ctl(["put", "/netplug/v3/clusterinformations/default", JSON.stringify(object)]);
-    expect(await world.ctl(["label", "clusterinfo", "default", "a=b"])).toMatchObject({ stderr: expect.not.stringContaining("next: ") });
+    const { stderr } = await world.ctl(["label", "clusterinfo", "default", "a=b"]);
+    expect(stderr).toContain("colour: unknown field");
+    expect(stderr).not.toContain("next: ");
     expect((await world.ctl(["init"])).status).toBe(1);
   });
 

@@ -42,14 +42,17 @@ export async function raiseClusterVersion(
 /**
  * As {@link validateObject}, of what a command makes of an object.
  *
- * @throws {CommandFailed} where an earlier version has stored fields in the spec of the cluster's own object that this one does not have: `init` removes them
+ * @throws {CommandFailed} where an earlier version has stored fields in the spec of the cluster's own object that this one does not have: `init` removes
+ *   them, unless a migration has frozen the datastore
  */
 export function validateChanged(current: Resource, value: unknown): AnyResource {
   try {
     return validateObject(value);
   } catch (error) {
     const { kind, metadata, spec } = current;
-    if (kind !== CLUSTER_INFORMATION.ref.kind || !isOutdated((spec as ClusterInformationSpec).netplugVersion)) throw error;
+    if (kind !== CLUSTER_INFORMATION.ref.kind) throw error;
+    const { datastoreFrozen, netplugVersion } = spec as ClusterInformationSpec;
+    if (datastoreFrozen === true || !isOutdated(netplugVersion)) throw error;
     const paths = findUnknownFields(CLUSTER_INFORMATION.ref.kind, { spec }).map(({ path }) => path);
     if (paths.length === 0) throw error;
     throw new CommandFailed(
