@@ -61,8 +61,11 @@ function makeQuickClock(onPause: (ms: number) => unknown = () => undefined): Clo
   };
 }
 
-/** Watches that stand for a second, in which they tell nothing, and then end; on a clock on which that second passes at once. */
-function makeStanding(onPause?: (ms: number) => unknown): { readonly clock: Clock; readonly standing: (last?: string) => Response } {
+/** Watches that stand for so long, in which they tell nothing, and then end; on a clock on which that time passes at once. */
+function makeStanding(
+  onPause?: (ms: number) => unknown,
+  standMs = 1_000,
+): { readonly clock: Clock; readonly standing: (last?: string) => Response } {
   const quick = makeQuickClock(onPause);
   let [aheadMs, end] = [0, (): void => undefined];
   const clock: Clock = {
@@ -82,7 +85,7 @@ function makeStanding(onPause?: (ms: number) => unknown): { readonly clock: Cloc
           tell("\n");
           end = () => {
             end = () => undefined;
-            aheadMs += 1_000;
+            aheadMs += standMs;
             tell(last);
             controller.close();
           };
@@ -220,21 +223,25 @@ describe("following", () => {
     expect(words).toEqual(["reset", "in-sync", "error forbidden", "error forbidden", "error forbidden"]);
   });
 
-  test("counts no row of failures of connections that stand for a second, and then break without a word", async () => {
-    const pauses: number[] = [];
-    const { clock, standing } = makeStanding((ms) => pauses.push(ms));
-    const breaking = (): Response => standing("no json\n");
-    await using server = serving([() => list("5")], [() => stream([]), breaking, breaking, breaking, () => stream([])]);
-    const ports = { clock, random: () => 0.5 };
-    const failures: number[] = [];
-    for await (const one of follow(clientOf(server, {}, clock), ports, NODES, { signal: new AbortController().signal })) {
-      if (one.type === "error" && failures.push(one.failures) === 5) break;
-    }
-    expect([failures, pauses]).toEqual([
-      [1, 1, 1, 1, 2],
-      [75, 75, 75, 75],
-    ]);
-  });
+  test.each([
+    [1_000, [1, 1, 1, 1, 2], [75, 75, 75, 75]],
+    [999, [1, 2, 3, 4, 5, 6], [75, 150, 300, 600, 1_200]],
+  ])(
+    "where watches stand for %i ms and end without a word, and then none opens, failures in a row are %j",
+    async (standMs, failures, paused) => {
+      const pauses: number[] = [];
+      const { clock, standing } = makeStanding((ms) => pauses.push(ms), standMs);
+      const breaking = (): Response => standing("no json\n");
+      const refused = (): Response => new Response("sorry", { status: 421 });
+      await using server = serving([() => list("5")], [() => stream([]), breaking, breaking, standing, refused, refused]);
+      const ports = { clock, random: () => 0.5 };
+      const told: number[] = [];
+      for await (const one of follow(clientOf(server, {}, clock), ports, NODES, { signal: new AbortController().signal })) {
+        if (one.type === "error" && told.push(one.failures) === failures.length) break;
+      }
+      expect([told, pauses]).toEqual([failures, paused]);
+    },
+  );
 
   test("waits for an API server behind something that speaks for it meanwhile", async () => {
     await using server = serving(
@@ -356,18 +363,21 @@ describe("following", () => {
     expect(server.seen).toHaveLength(2);
   });
 
-  test("does not hammer a server that has no history for any watch", async () => {
+  test("does not hammer a server that has no history for any watch, and lists all at once again where the last list was good for 10 s", async () => {
+    let now = 0;
+    const watches = [0, 0, 9_999, 0, 0, 10_000, 0].map((ms) => (): Response => {
+      now += ms;
+      return Response.json(gone, { status: 410 });
+    });
     await using server = serving(
-      Array.from({ length: 100 }, () => () => list("5")),
-      Array.from({ length: 100 }, () => () => Response.json(gone, { status: 410 })),
+      Array.from({ length: 8 }, () => () => list("5")),
+      watches,
     );
     const pauses: number[] = [];
-    await firstEvents(
-      server,
-      2 * 6,
-      makeQuickClock((ms) => pauses.push(ms)),
-    );
-    expect(pauses).toEqual([75, 150, 300, 600, 1_200]);
+    const clock = { ...makeQuickClock((ms) => pauses.push(ms)), monotonic: () => now };
+    await firstEvents(server, 2 * 8, clock);
+    // one more is begun, and ended by the signal
+    expect(pauses.slice(0, -1)).toEqual([75, 150, 300, 600, 1_200, 75]);
   });
 
   test("does not hammer a server that closes every watch at once", async () => {
