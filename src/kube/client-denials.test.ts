@@ -47,6 +47,8 @@ test.each([200, 404])(
     expect(await client.get(NODES, { name: "n" })).toEqual(NODE);
     expect((await failureOf(client.get(NODES, { name: "n" }))).message).toBe("get nodes is not permitted");
     expect(server.seen).toHaveLength(4);
+    // and three questions whether it is ready
+    expect(client.requester.counts).toEqual({ requests: 4 + 3, retries: 2 });
   },
 );
 

@@ -124,6 +124,7 @@ export class Requester {
         if (isReady) throw failure.after(earlier);
         isReady = true;
         earlier.push(failure);
+        this.counts.retries++;
         continue;
       }
       const delayMs = retryDelayMs(doubted, request, attempt, end - clock.monotonic(), random);
