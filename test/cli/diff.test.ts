@@ -104,6 +104,23 @@ test("shows once what several documents say, as apply would change it once", asy
   expect(await world.done(["apply", "-f", "-"], twice)).toBe("ipreservation/gateways created\nipreservation/gateways unchanged\n");
 });
 
+test("apply does not refuse the second of two documents that `get -o yaml` wrote for the version that the first has made", async () => {
+  await world.done(["apply", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
+  const dump = (await world.done(["get", "ippool", "blue", "-o", "yaml"])).replace("disabled: false", "disabled: true");
+  const twice = { stdin: [dump, dump].join("\n---\n") };
+  expect((await world.ctl(["diff", "-f", "-"], twice)).stdout.match(/^--- .*$/gm)).toEqual(["--- ippool/blue as it is"]);
+  expect(await world.done(["apply", "-f", "-"], twice)).toBe("ippool/blue configured\nippool/blue unchanged\n");
+  await world.done(["delete", "ippool", "blue"]);
+  expect(await world.ctl(["create", "-f", "-"], twice)).toMatchObject({ status: 1, stdout: "ippool/blue created\n" });
+  await world.done(["delete", "ippool", "blue"]);
+  expect(await world.done(["apply", "-f", "-"], twice)).toBe("ippool/blue created\nippool/blue unchanged\n");
+  // of the version before that
+  expect(await world.ctl(["replace", "-f", "-"], twice)).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining("2 of 2 objects failed"),
+  });
+});
+
 test("warns once of a new pool that several documents have, as apply would", async () => {
   await world.create(resourceYaml("Node", "n1", { addresses: [{ address: "10.65.0.9", type: "InternalIP" }] }));
   const document = poolYaml("blue", "10.65.0.0/16");

@@ -2,7 +2,6 @@
 
 import { inFrontOf } from "../../datastore/in-front-of.ts";
 import type { Datastore, Revision } from "../../datastore/datastore.ts";
-import { refKeyOf, refOf } from "../../datastore/resource-ref.ts";
 import { EXIT } from "../failure.ts";
 import type { DocumentFlags } from "../flags.ts";
 import type { Cli } from "../io.ts";
@@ -10,25 +9,20 @@ import { toDifferences } from "../output/differences.ts";
 import { applyResource } from "../resources/write.ts";
 import { type Write, writeDocuments } from "./write-documents.ts";
 
-/**
- * Applies every document by the same rules, but for the commit, and shows what would have been written; of documents that say the same only the
- * first, after which the others would change nothing.
- */
+/** Applies every document by the same rules, but for the commit, and shows what would have been written. */
 export async function diff(cli: Cli, flags: DocumentFlags): Promise<number> {
   const { stdout } = cli.io;
-  const shown = new Set<string>();
+  let isDifferent = false;
   const write: Write = async (target, resource, origin) => {
-    const key = refKeyOf(refOf(resource));
-    if (shown.has(key)) return { outcome: "unchanged", isTold: true };
     const { outcome, before, resource: after } = await applyResource({ ...target, datastore: withoutCommits(target.datastore) }, resource);
     if (outcome !== "unchanged") {
       stdout.write(toDifferences(before, after, { origin, colour: stdout.isTerminal }));
-      shown.add(key);
+      isDifferent = true;
     }
     return { outcome, isTold: true };
   };
   const status = await writeDocuments(cli, flags, { mayInitialise: false, mayChange: true, write });
-  return shown.size > 0 ? EXIT.different : status;
+  return isDifferent ? EXIT.different : status;
 }
 
 /** A datastore whose every commit seems to succeed, and does nothing. */

@@ -3,7 +3,7 @@
 import type { AnyResource } from "../../api/registry.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { initialise } from "../../datastore/initialise.ts";
-import { refOf } from "../../datastore/resource-ref.ts";
+import { refKeyOf, refOf } from "../../datastore/resource-ref.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { VERSION } from "../../lib/version.ts";
 import { withDatastore } from "../access/access.ts";
@@ -58,9 +58,15 @@ export async function writeDocuments(cli: Cli, flags: DocumentFlags, { mayInitia
     if (mayInitialise) await initialiseIfNew(cli, datastore);
     const failures: unknown[] = [];
     const newPools: Extract<AnyResource, { kind: "IPPool" }>[] = [];
+    const done = new Map<string, Written>();
     for (const { resource, origin } of documents) {
+      const key = refKeyOf(refOf(resource));
       try {
-        const { outcome, isTold = false } = await write(target, resource, origin);
+        // One that repeats another may name the version that is gone since that one was written.
+        const earlier = mayChange ? done.get(key) : undefined;
+        const written = earlier === undefined ? await write(target, resource, origin) : { ...earlier, outcome: "unchanged" };
+        done.set(key, written);
+        const { outcome, isTold = false } = written;
         if (outcome === "created" && resource.kind === "IPPool") newPools.push(resource);
         if (!isTold) say(cli, `${toPathName(refOf(resource))} ${outcome}`);
       } catch (thrown) {
