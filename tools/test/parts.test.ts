@@ -28,6 +28,11 @@ test("the newer etcd is asked by all of the datastore's tests that ask an etcd, 
   expect(newer.filter((file) => /kubernetes/.test(file))).toEqual([]);
 });
 
+test("what a cluster is not needed for runs without one, also beside Kubernetes' own tests", () => {
+  expect(filesOf("conformance")).toEqual(["test/conformance/conformance.test.ts"]);
+  expect(filesOf("unit").filter((file) => file.startsWith("test/conformance/"))).toEqual(["test/conformance/run-specs.test.ts"]);
+});
+
 test("in lanes the slow files begin, then comes the largest", () => {
   const part = { slow: /\/sandbox/ };
   const files = ["tools/test/usage.ts", "tools/test/main.ts", "tools/test/sandbox.ts", "tools/test/parts.ts"];

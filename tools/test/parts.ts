@@ -56,7 +56,8 @@ const NODE = [...DATASTORE, "nsenter", "ping", "cni-plugins"] as const;
 export const TEST_PARTS: readonly TestPart[] = [
   {
     name: "unit",
-    folders: ["src", "tools", "test/bench"],
+    folders: ["src", "tools", "test/bench", "test/conformance"],
+    without: /\/conformance\.test\.ts$/,
     needsRoot: false,
     tools: [],
     needsBuild: false,
@@ -277,6 +278,7 @@ export const TEST_PARTS: readonly TestPart[] = [
   {
     name: "conformance",
     folders: ["test/conformance"],
+    files: ["test/conformance/conformance.test.ts"],
     needsRoot: true,
     tools: [...NODE, "busybox", "runc", "iptables", "nft", "curl", "dash", "ldd", "nc.openbsd"],
     needsBuild: true,
