@@ -229,6 +229,8 @@ describe("the other kinds", () => {
     [object("IPAMConfiguration", { ipCooldownSeconds: 1201 }), "spec.ipCooldownSeconds: got 1201, want a whole number 0..1200"],
     [object("Tier", { order: 5 }), 'spec.order: got 5, want 1000000: tier "default" is built in'],
     [object("Tier", {}, { name: "a.b" }), 'metadata.name: got "a.b", want a DNS label'],
+    [object("Node", { bgp: { asNumber: "64512" } }), 'spec.bgp.asNumber: got "64512", want 1..4294967295 or a text `high.low`'],
+    [object("Node", { bgp: { asNumber: true } }), "spec.bgp.asNumber: got true, want 1..4294967295 or a text `high.low`"],
     [object("WorkloadEndpoint", { orchestrator: "cni", node: "n", endpoint: "eth0" }), "spec.containerID: is missing"],
     [
       object("WorkloadEndpoint", { orchestrator: "cni", node: "n", containerID: "c", endpoint: "eth0", ipNetworks: ["10.0.0.0/24"] }),

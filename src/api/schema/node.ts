@@ -1,12 +1,11 @@
 /** The schema of nodes. */
 
 import * as v from "valibot";
-import { address, addressWithLength, cidr, listOf, macAddress, oneOf, text, wholeNumber } from "./fields.ts";
+import { address, addressWithLength, cidr, listOf, macAddress, matching, oneOf, text, wholeNumber } from "./fields.ts";
 
-const asNumber = v.union(
-  [wholeNumber(1, 4_294_967_295), v.pipe(v.string(), v.regex(/^[0-9]{1,5}\.[0-9]{1,5}$/))],
-  "want 1..4294967295 or `high.low`",
-);
+const AS_NUMBER = "1..4294967295 or a text `high.low`";
+
+const asNumber = v.union([wholeNumber(1, 4_294_967_295), matching(/^[0-9]{1,5}\.[0-9]{1,5}$/, AS_NUMBER)], `want ${AS_NUMBER}`);
 
 /** Its lists have no limit: there is no CRD of nodes whose rules would cost an API server time. */
 export const nodeSpec = v.object({
