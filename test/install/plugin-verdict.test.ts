@@ -34,6 +34,14 @@ describe("a network config for which the plugin would refuse every pod", () => {
     expect([readFileSync(conflist(), "utf8"), readdirSync(bin)]).toEqual(["of before", []]);
   });
 
+  test("is refused with what the plugin says underneath, such as the versions that there are", async () => {
+    const { lines } = await run([...places(), "--once"], { CNI_NETWORK_CONFIG: toConfig(NETPLUG, "1.2.0") });
+    expect(lines.at(-1)).toMatchObject({
+      code: 7,
+      details: 'configured: "1.2.0"; supported: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0',
+    });
+  });
+
   test.each<[what: string, keys: object, message: string]>([
     ["a wrong value", { ipam: { type: "netplug-ipam", assign_ipv6: true } }, 'read "ipam.assign_ipv6": got true'],
     [

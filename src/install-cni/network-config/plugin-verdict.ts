@@ -72,7 +72,8 @@ export async function requireAccepted({ text, origin }: OriginatedText, site: Co
     if (refusal === undefined) continue;
     throw new NetplugError(
       "invalidConfig",
-      `check ${origin}: ${plugin} would refuse every pod: ${refusal}; correct it: nothing was changed`,
+      `check ${origin}: ${plugin} would refuse every pod: ${refusal.message}; correct it: nothing was changed`,
+      { details: refusal.details },
     );
   }
 }
@@ -117,14 +118,22 @@ function leftToHost(entry: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(LEFT_TO_HOST).filter(([key]) => !entry[key]));
 }
 
-/** @returns why it refuses; undefined when it does not, or nobody knows */
-async function ask(command: string, entry: JsonObject, { binDir, host, log }: ConfigSite): Promise<string | undefined> {
+/** Why a plugin refuses an entry, in its words. */
+interface Refusal {
+  readonly message: string;
+  /** E.g. the versions of CNI that it supports. */
+  readonly details: string | undefined;
+}
+
+/** @returns undefined when it does not refuse, or nobody knows */
+async function ask(command: string, entry: JsonObject, { binDir, host, log }: ConfigSite): Promise<Refusal | undefined> {
   try {
     const env = { ...LEFT_TO_RUNTIME, ...DOOMED_ADD, CNI_PATH: binDir, PATH: host.env["PATH"] ?? "" };
     const { stdout } = await host.processes.run({ command, env, stdin: JSON.stringify(entry), timeoutMs: TIMEOUT_MS });
     const answer = parseJson(stdout);
-    const { code, msg } = isJsonObject(answer) ? answer : {};
-    return OF_THE_CONFIG.includes(code) ? String(msg) : undefined;
+    const { code, msg, details } = isJsonObject(answer) ? answer : {};
+    if (!OF_THE_CONFIG.includes(code)) return undefined;
+    return { message: String(msg), details: typeof details === "string" ? details : undefined };
   } catch (thrown) {
     log.debug("the plugin could not be asked whether it accepts the network config", { command, reason: messageOf(thrown) });
     return undefined;
