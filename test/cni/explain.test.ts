@@ -220,11 +220,34 @@ if (!isOnEtcd) {
       const attachment = { args, containerID: node.newContainerID() };
       await node.add(netns, attachment);
       calls.defer(async () => await node.del(attachment));
-      const { status, stderr } = await runNetplugctl(node.datastore.env, ["ipam", "explain", "--pod=runs"]);
-      expect([status, stderr]).toEqual([
-        1,
-        expect.stringContaining('warning: pod "default/runs" has 10.67.0.55/32 already, which it keeps: the answer is for a new sandbox'),
+      const { status, stdout, stderr } = await runNetplugctl(node.datastore.env, ["ipam", "explain", "--pod=runs"]);
+      expect([status, stdout.split("\n")[0], stderr]).toEqual([
+        0,
+        'pod "default/runs" on node "node-a" would get 10.67.0.55 of pool "blue", from 10.67.0.0/26, a block of the node',
+        'warning: pod "default/runs" has 10.67.0.55/32 already, which it keeps: the answer is for a new sandbox, after the DEL of this one\n',
       ]);
+    });
+
+    test("that runs, and would have room in a new sandbox only because its own ends before (needs cluster)", async () => {
+      await node.createPool("one", { cidr: "10.69.0.0/32", blockSize: 32, assignmentMode: "Manual" });
+      const { args } = await createPod(api, { name: "only", annotations: { ipv4pools: '["one"]' }, spec: { nodeName: "node-a" } });
+      const old = { args, containerID: node.newContainerID() };
+      await node.add(calls.use(new TestNetns()), old);
+      const { status, stdout } = await runNetplugctl(node.datastore.env, ["ipam", "explain", "--pod=only", "-o", "json"]);
+      expect([status, (JSON.parse(stdout) as Report).addresses]).toMatchObject([0, [{ ip: "10.69.0.0", source: "own" }]]);
+      await node.del(old);
+      await explainThenAdd(node, ["--pod=only"], { args });
+    });
+
+    test("that shows the container of a pod before, which still has the address (needs cluster)", async () => {
+      const annotations = { ipAddrs: '["10.67.0.56"]' };
+      const { args } = await createPod(api, { name: "copied", annotations, spec: { nodeName: "node-a" } });
+      const old = { args, containerID: node.newContainerID() };
+      await node.add(calls.use(new TestNetns()), old);
+      calls.defer(async () => await node.del(old));
+      await deletePod(api, { namespace: "default", name: "copied" });
+      const copy = { ...annotations, containerID: old.containerID, podIP: "10.67.0.56/32", podIPs: "10.67.0.56/32" };
+      expect((await explainPod({ name: "copied", annotations: copy })).refusals).toMatchObject([{ code: 102 }]);
     });
 
     test("of which none is named: then the report names none (needs cluster)", async () => {

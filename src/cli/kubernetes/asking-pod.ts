@@ -17,6 +17,8 @@ export interface AskingPod extends AnnotatedPod {
   readonly node: string | undefined;
   /** Those that an ADD has recorded of it; empty: none. */
   readonly recordedAddresses: string;
+  /** The container that has these; empty: none. */
+  readonly recordedContainer: string;
 }
 
 /** For the pod's name, where no certain one is meant. */
@@ -37,8 +39,10 @@ export async function readAskingPod(openKube: OpenKube, namespace: string, name:
   if (around === undefined) throw new CommandFailed(`find namespace ${quote(namespace)}: there is none`);
   const { labels: namespaceLabels = {}, annotations: namespaceAnnotations = {} } = around.metadata;
   const annotations = pod?.metadata.annotations ?? {};
-  const place = { uid: pod?.metadata.uid, node: pod?.spec?.nodeName, recordedAddresses: annotations[`${ANNOTATION_PREFIX}podIPs`] ?? "" };
-  const asking = { namespace, name: name ?? ANY_POD, annotations, namespaceLabels, namespaceAnnotations, ...place };
+  const place = { uid: pod?.metadata.uid, node: pod?.spec?.nodeName };
+  const recorded = (key: string): string => annotations[`${ANNOTATION_PREFIX}${key}`] ?? "";
+  const record = { recordedAddresses: recorded("podIPs"), recordedContainer: recorded("containerID") };
+  const asking = { namespace, name: name ?? ANY_POD, annotations, namespaceLabels, namespaceAnnotations, ...place, ...record };
   if (name !== undefined && pod === undefined) throw new CommandFailed(`find ${toPodText(asking)}: there is none`);
   if (pod?.spec?.hostNetwork === true)
     throw new CommandFailed(

@@ -1,5 +1,6 @@
 /** What a new attachment would be given now, and from which pools: the decision of an ADD, of which nothing is written. */
 
+import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { Query, Write } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { type Address, type Family, toAddressText } from "../../lib/ip/address.ts";
@@ -13,9 +14,13 @@ import { type Pool, type PoolTable, toPoolTable, toPoolText } from "../pools.ts"
 import type { AddressRequest } from "../request.ts";
 import { type PoolCriteria, type PoolSelection, selectPools, whyNotUsed } from "../search/pool-selection.ts";
 import { type Decision, transact, type TransactPorts, type Try } from "../transact/transact.ts";
+import { afterDel } from "./after-del.ts";
 
 /** What the attachment would ask for. */
-export type Question = Omit<AddressRequest, "use">;
+export interface Question extends Omit<AddressRequest, "use"> {
+  /** Says of whom that container takes the place: a runtime calls its DEL first. @default of nobody */
+  readonly replaces?: (owner: AllocationOwner) => boolean;
+}
 
 /** Whose block an address would come from: the node's, one that it would claim, another's empty one, another's. */
 export type BlockSource = "own" | "claimed" | "taken over" | "borrowed";
@@ -58,9 +63,12 @@ export interface Explanation {
  *
  * @throws {NetplugError} when the datastore cannot be read: what an ADD is refused for is a part of the answer
  */
-export async function explain(ports: TransactPorts, question: Question): Promise<Explanation> {
+export async function explain(ports: TransactPorts, { replaces, ...question }: Question): Promise<Explanation> {
   const subject = { owner: question.owner, addresses: question.addresses };
-  const decide = (facts: Facts, attempt: Try): Decision<Explanation> => ({ writes: [], result: explainOn(question, facts, attempt) });
+  const decide = (facts: Facts, attempt: Try): Decision<Explanation> => {
+    const then = replaces === undefined ? facts : afterDel(replaces, facts, attempt);
+    return { writes: [], result: explainOn(question, then, attempt) };
+  };
   return await transact(ports, allocationQueries([subject]), decide);
 }
 

@@ -1,5 +1,6 @@
 /** What `ipam explain` is asked: who would ask for addresses, where, and for which. */
 
+import type { AllocationOwner } from "../../../api/ipam-block.ts";
 import { type PodRequest, readPodRequest } from "../../../endpoint/annotations/read-pod-request.ts";
 import { toPodText } from "../../../endpoint/annotations/sources.ts";
 import { isNodeName, NODE_NAME } from "../../../endpoint/names.ts";
@@ -108,5 +109,11 @@ export function toQuestion({ pod, node, request: { families, addressesWithoutIpa
     ...(pod?.uid !== undefined && { podUID: pod.uid, pod: pod.name, namespace: pod.namespace }),
   };
   const namespaceLabels = pod?.namespaceLabels ?? {};
-  return { ...request, owner, namespaceLabels, families: addressesWithoutIpam.length > 0 ? [] : families };
+  const question = { ...request, owner, namespaceLabels, families: addressesWithoutIpam.length > 0 ? [] : families };
+  return pod === undefined || pod.recordedContainer === "" ? question : { ...question, replaces: (other) => isContainerOf(pod, other) };
+}
+
+/** A record may be a copy of another pod's, or of an earlier one of this name: that one's container is not ended for this pod. */
+function isContainerOf({ uid, recordedContainer }: AskingPod, owner: AllocationOwner): boolean {
+  return uid !== undefined && owner.podUID === uid && owner.containerID === recordedContainer;
 }

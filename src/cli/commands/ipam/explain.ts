@@ -72,7 +72,7 @@ function warnOfOwn(pod: AskingPod, node: string, isNodeKnown: boolean): readonly
     ...(own === node ? [] : [`${toPodText(pod)} is bound to node ${quote(own)}: ${unless}the answer is for one like it`]),
     ...(recordedAddresses === ""
       ? []
-      : [`${toPodText(pod)} has ${recordedAddresses} already, which it keeps: the answer is for a new sandbox`]),
+      : [`${toPodText(pod)} has ${recordedAddresses} already, which it keeps: the answer is for a new sandbox, after the DEL of this one`]),
   ];
 }
 
