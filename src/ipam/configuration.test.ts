@@ -81,6 +81,16 @@ describe("strictAffinity", () => {
     expect((await world.blocks()).map((block) => block.split(" ")[1]).sort()).toEqual(["n1", "n3"]);
   });
 
+  test("is told of where a pool has one block only", async () => {
+    const world = await createWorld("10.65.0.0/31");
+    await world.configure({ strictAffinity: true, ipCooldownSeconds: 60 });
+    await world.add("c1", "n1");
+    expect(await failureOf(world.add("c2", "n2"))).toMatchObject(exhausted("its only block is not free, and strictAffinity forbids"));
+    await world.del("c1", "n1");
+    const why = "its only block is not free (it is empty, but cools down after the last release), and strictAffinity forbids";
+    expect(await failureOf(world.add("c2", "n2"))).toMatchObject(exhausted(why));
+  });
+
   test("leaves what was borrowed before with its borrower", async () => {
     const world = await createWorld("10.65.0.0/31");
     await world.add("c1", "n1");

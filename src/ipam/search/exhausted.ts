@@ -76,11 +76,14 @@ function whyNothingLeft(pool: Pool, exhaustion: Exhaustion): string {
 function whyNoBlock({ cidr, blockLength }: Pool, { context, coolingDownBlocks }: Exhaustion): string {
   const coolingDown = [...coolingDownBlocks].filter((text) => containsPrefix(cidr, parsePrefix(text))).length;
   const reserved = context.reserved.countIn(cidr);
+  const count = subnetCount(cidr, blockLength);
+  const resting = count === 1n ? "it is empty, but cools down" : `${coolingDown} of them are empty, but cool down`;
   const besides = [
-    ...(coolingDown === 0 ? [] : [`${coolingDown} of them are empty, but cool down after the last release`]),
+    ...(coolingDown === 0 ? [] : [`${resting} after the last release`]),
     ...(reserved === 0n ? [] : [`${reserved} ${reserved === 1n ? "address is" : "addresses are"} reserved`]),
   ];
-  return `none of its ${subnetCount(cidr, blockLength)} blocks is free${besides.length === 0 ? "" : ` (${besides.join("; ")})`}`;
+  const which = count === 1n ? "its only block is not free" : `none of its ${count} blocks is free`;
+  return `${which}${besides.length === 0 ? "" : ` (${besides.join("; ")})`}`;
 }
 
 /** Addresses of a pool that could be given if they did not cool down. */
