@@ -145,7 +145,12 @@ describe("ipam split", () => {
     [["3", "--name", "blue"], 1, 'netplugctl: split pool "blue": got 3 parts, want a power of two'],
     [["2", "--name", "one-block"], 1, "10.66.0.0/26 has the size of one block (blockSize 26), which cannot be split"],
     [["2", "--name", "nope"], 1, "there is none"],
-    [["2", "--name", "taken"], 1, 'split pool "taken": ippool "split-taken-1" exists'],
+    [
+      ["2", "--name", "taken"],
+      1,
+      'split pool "taken": ippool "split-taken-1" exists (10.68.0.0/24), and is not what this split makes\n' +
+        "next: netplugctl get ippool split-taken-1\n",
+    ],
     [["2"], 2, "want one of --name, --cidr"],
     [["2", "--name="], 2, 'read option "--name": got "", want a name'],
     [["2", "--name", "blue", "--cidr", "10.65.0.0/24"], 2, "want one of --name, --cidr"],

@@ -8,28 +8,30 @@ describe("planSplit()", () => {
 
   /** What a split needs of a pool. */
   async function readFor(world: IpamWorld, name: string, parts = 4): Promise<Parameters<typeof planSplit>> {
-    const [pool, information] = await world.datastore.read([
-      { type: "get", ref: { kind: "IPPool", name } },
+    const [pools, information] = await world.datastore.read([
+      { type: "list", kind: "IPPool" },
       { type: "get", ref: { kind: "ClusterInformation", name: "default" } },
     ]);
+    const pool = pools.find(({ value }) => value.metadata.name === name);
     if (pool === undefined) throw new Error("no pool");
-    return [pool, parts, information];
+    return [pool, parts, information, pools];
   }
 
   test("replaces a pool by parts of equal size, in one commit", async () => {
     const world = await createIpamWorld();
     await world.putPool("blue", "10.65.0.0/24", { nodeSelector: 'zone == "x"' });
     await world.put("ClusterInformation", "default", locked);
-    const [pool, , information] = await readFor(world, "blue");
-    const { parts, writes } = planSplit(pool, 4, information);
-    expect(parts.map(({ metadata, spec }) => [metadata.name, spec.cidr, spec.nodeSelector])).toEqual([
+    const [pool, , information, pools] = await readFor(world, "blue");
+    const { parts, writes } = planSplit(pool, 4, information, pools);
+    expect(parts.map(({ pool: { metadata, spec } }) => [metadata.name, spec.cidr, spec.nodeSelector])).toEqual([
       ["split-blue-0", "10.65.0.0/26", 'zone == "x"'],
       ["split-blue-1", "10.65.0.64/26", 'zone == "x"'],
       ["split-blue-2", "10.65.0.128/26", 'zone == "x"'],
       ["split-blue-3", "10.65.0.192/26", 'zone == "x"'],
     ]);
     expect(await world.datastore.commit(writes)).toMatchObject({ committed: true });
-    for (const wrong of [0, 1, 3, 8, 2.5]) expect(() => planSplit(pool, wrong, information)).toThrow("want a power of two from 2 to 4");
+    for (const wrong of [0, 1, 3, 8, 2.5])
+      expect(() => planSplit(pool, wrong, information, pools)).toThrow("want a power of two from 2 to 4");
   });
 
   test("takes a datastore for locked that does not say that it is ready", async () => {
@@ -47,8 +49,8 @@ describe("planSplit()", () => {
     const world = await createIpamWorld();
     await world.putPool("blue", "10.65.0.0/24");
     if (cluster !== undefined) await world.put("ClusterInformation", "default", cluster);
-    const [pool, , information] = await readFor(world, "blue");
-    const plan = async () => planSplit(pool, 2, cluster === undefined ? undefined : information);
+    const [pool, , information, pools] = await readFor(world, "blue");
+    const plan = async () => planSplit(pool, 2, cluster === undefined ? undefined : information, pools);
     expect(await failureOf(plan())).toMatchObject({ kind, message: expect.stringContaining(message) });
   });
 
@@ -69,7 +71,7 @@ describe("planSplit()", () => {
     const world = await createIpamWorld();
     await world.putPool("blue", cidr);
     await world.put("ClusterInformation", "default", locked);
-    const [pool, , information] = await readFor(world, "blue");
-    expect(() => planSplit(pool, parts, information)).toThrow(message);
+    const [pool, , information, pools] = await readFor(world, "blue");
+    expect(() => planSplit(pool, parts, information, pools)).toThrow(message);
   });
 });

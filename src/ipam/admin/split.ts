@@ -18,29 +18,58 @@ export class NotLocked extends NetplugError {
   override readonly name = "NotLocked";
 }
 
+/** One of the pools that a split makes. */
+export interface Part {
+  /** `split-<name>-<i>`, with everything but the CIDR as the pool that is split. */
+  readonly pool: IPPool;
+  /** An earlier split, which was interrupted, has made it: on Kubernetes a commit is several requests. */
+  readonly isThere: boolean;
+}
+
 /** What a split replaces by what. */
 export interface SplitPlan {
-  /** In address order: `split-<name>-<i>`, with everything but the CIDR as the pool's. */
-  readonly parts: readonly IPPool[];
+  /** In address order. */
+  readonly parts: readonly Part[];
   /** Takes the place of the pool; holds as long as nobody changes it, or unlocks the datastore. */
   readonly writes: readonly Write[];
 }
 
+/** Where a part would be made there is another pool. */
+export class PartTaken extends NetplugError {
+  override readonly name = "PartTaken";
+  readonly pool: string;
+
+  constructor(split: string, { metadata, spec }: IPPool) {
+    super(
+      "invalidConfig",
+      `split pool ${quote(split)}: ippool ${quote(metadata.name)} exists (${spec.cidr}), and is not what this split makes`,
+    );
+    this.pool = metadata.name;
+  }
+}
+
 /**
- * Plans a split.
+ * Plans a split, or what an interrupted one has left to do.
  *
+ * @param pools all of them
  * @param parts a power of two, 2..64
  * @param clusterInformation the datastore must be locked: an ADD that read the old pool could come in between
  * @throws {RangeError} the number of parts does not fit
  * @throws {NotLocked} it must not be split now
+ * @throws {PartTaken} another pool has the name of a part
  * @throws {NetplugError} invalidConfig when the pool cannot be split, notInitialised or tryAgainLater when nothing may be written
  */
-export function planSplit(pool: Stored<Resource>, parts: number, clusterInformation: Stored<ClusterInformation> | undefined): SplitPlan {
+export function planSplit(
+  pool: Stored<Resource>,
+  parts: number,
+  clusterInformation: Stored<ClusterInformation> | undefined,
+  pools: readonly Stored<Resource>[],
+): SplitPlan {
   const { name } = pool.value.metadata;
-  const { pools, invalid } = toPoolTable([pool]);
-  const [understood] = pools;
+  const table = toPoolTable([pool]);
+  const [understood] = table.pools;
   if (understood === undefined)
-    throw new NetplugError("invalidConfig", `split pool ${quote(name)}: ${invalid.map(({ reason }) => reason).join("; ")}`);
+    throw new NetplugError("invalidConfig", `split pool ${quote(name)}: ${table.invalid.map(({ reason }) => reason).join("; ")}`);
   const most = Math.min(MAX_PARTS, 2 ** (understood.blockLength - understood.cidr.length));
   if (most < 2) {
     const size = `${toPrefixText(understood.cidr)} has the size of one block (blockSize ${understood.blockLength})`;
@@ -52,17 +81,33 @@ export function planSplit(pool: Stored<Resource>, parts: number, clusterInformat
   }
   const length = understood.cidr.length + Math.log2(parts);
   const { uid: _uid, resourceVersion: _version, creationTimestamp: _created, ...metadata } = pool.value.metadata;
-  const made = Array.from({ length: parts }, (_, i): IPPool => {
+  const locked = expectLocked(name, clusterInformation);
+  const made = Array.from({ length: parts }, (_, i) => {
     const cidr = toPrefixText(subnetAt(understood.cidr, length, i));
-    return {
+    const part = {
       ...(pool.value as IPPool),
       metadata: { ...metadata, name: `split-${name}-${i}` },
       spec: { ...(pool.value as IPPool).spec, cidr },
     };
+    return { part, found: findMade(part, name, pools) };
   });
-  const locked = expectLocked(name, clusterInformation);
   const remove: Write = { op: "delete", ref: { kind: "IPPool", name }, revision: pool.revision };
-  return { parts: made, writes: [locked, ...made.map((resource): Write => ({ op: "create", resource })), remove] };
+  return {
+    parts: made.map(({ part, found }) => ({ pool: part, isThere: found !== undefined })),
+    writes: [locked, ...made.map(({ part, found }) => makeOrExpect(part, found)), remove],
+  };
+}
+
+/** @throws {PartTaken} the pool of that name is another one */
+function findMade(part: IPPool, split: string, pools: readonly Stored<Resource>[]): Stored<Resource> | undefined {
+  const found = pools.find(({ value }) => value.metadata.name === part.metadata.name);
+  if (found !== undefined && !Bun.deepEquals(found.value.spec, part.spec)) throw new PartTaken(split, found.value as IPPool);
+  return found;
+}
+
+function makeOrExpect(part: IPPool, found: Stored<Resource> | undefined): Write {
+  if (found === undefined) return { op: "create", resource: part };
+  return { op: "expect", ref: { kind: "IPPool", name: part.metadata.name }, revision: found.revision };
 }
 
 function expectLocked(name: string, stored: Stored<ClusterInformation> | undefined): Write {

@@ -3,7 +3,7 @@
 import { CLUSTER_INFORMATION } from "../../../datastore/cluster-state.ts";
 import type { Write } from "../../../datastore/datastore.ts";
 import { cidrOfPool } from "../../../ipam/admin/pool-cidr.ts";
-import { NotLocked, planSplit } from "../../../ipam/admin/split.ts";
+import { NotLocked, PartTaken, planSplit } from "../../../ipam/admin/split.ts";
 import { IP_POOLS } from "../../../ipam/cluster.ts";
 import { type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
@@ -22,7 +22,7 @@ export interface SplitFlags {
   readonly cidr?: Prefix;
 }
 
-/** Blocks and workloads stay as they are; the datastore must be locked. */
+/** Blocks and workloads stay as they are; the datastore must be locked. What was interrupted is finished by the same command. */
 export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Promise<number> {
   if ((flags.name === undefined) === (flags.cidr === undefined)) throw new UsageError("choose pool: want one of --name, --cidr");
   return await withDatastore(cli, async (datastore) => {
@@ -36,14 +36,12 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
       if (pool === undefined)
         throw new CommandFailed(`split pool ${quote(wanted ?? flags.name ?? "")}: there is none`, { next: "get ippools" });
       guardsFor("IPPool", information);
-      const plan = planOrFail(() => planSplit(pool, parts, information));
-      const taken = plan.parts.find(({ metadata }) => pools.some(({ value }) => value.metadata.name === metadata.name));
-      if (taken !== undefined)
-        throw new CommandFailed(`split pool ${quote(pool.value.metadata.name)}: ippool ${quote(taken.metadata.name)} exists`);
+      const plan = planOrFail(() => planSplit(pool, parts, information, pools));
       const { committed } = await datastore.commit(plan.writes.map((write) => withIdentity(cli, write)));
       return committed ? { pool, name: pool.value.metadata.name, parts: plan.parts } : undefined;
     });
-    for (const { metadata, spec } of made.parts) say(cli, `ippool/${metadata.name} created (${spec.cidr})`);
+    for (const { pool, isThere } of made.parts)
+      say(cli, `ippool/${pool.metadata.name} ${isThere ? "exists" : "created"} (${pool.spec.cidr})`);
     const end = describeDeletion(made.pool);
     say(
       cli,
@@ -60,6 +58,7 @@ function planOrFail<T>(plan: () => T): T {
     return plan();
   } catch (error) {
     if (error instanceof RangeError) throw new CommandFailed(error.message);
+    if (error instanceof PartTaken) throw new CommandFailed(error.message, { next: `get ippool ${error.pool}` });
     if (error instanceof NotLocked) throw new CommandFailed(error.message, { next: LOCK });
     throw error;
   }
