@@ -243,3 +243,20 @@ test.each(DENIALS)("without %s %s: %j is code 108 (needs cluster)", async (resou
     await grant(ROLE);
   }
 });
+
+test("a pool that may be disabled, and not deleted, stays disabled, and that is said (needs cluster)", async () => {
+  await world.createPool("kept", "10.92.0.0/24");
+  await grant({ ...ROLE, rules: ROLE.rules.map((rule) => ({ ...rule, verbs: rule.verbs.filter((verb) => verb !== "delete") })) });
+  try {
+    await untilDenied(world.api, "operator", "delete", "ippools.netplug.io");
+    const warning = "warning: ippool/kept was disabled, so that it could be deleted, and stays so; to enable it again: ";
+    const enable = `netplugctl patch ippool kept -p '{"spec":{"disabled":false}}'`;
+    const denied = "netplugctl: delete ippools.netplug.io is not permitted; role netplug-admin (code 108)\n";
+    const first = await world.ctl(["delete", "ippool", "kept"], { env });
+    expect([first.status, first.stdout, first.stderr]).toEqual([1, "", expect.stringContaining(`${warning}${enable}\n${denied}`)]);
+    const again = await world.ctl(["delete", "ippool", "kept"], { env });
+    expect([again.status, again.stderr]).toEqual([1, expect.not.stringContaining("warning")]);
+  } finally {
+    await grant(ROLE);
+  }
+});

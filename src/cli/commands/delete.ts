@@ -19,6 +19,7 @@ import { NotFound, toPathName } from "../resources/object-name.ts";
 import { toShown } from "../resources/unreadable.ts";
 import { requireValid } from "../resources/validation.ts";
 import { deleteResource, type Target } from "../resources/write.ts";
+import { toCommandLine, toWord } from "../suggested-commands.ts";
 
 /** Objects come from files or from words, never both. With `ignoreNotFound`, what does not exist is no failure. */
 export interface DeleteFlags {
@@ -34,7 +35,7 @@ export async function remove(cli: Cli, flags: DeleteFlags, ...words: string[]): 
     let failures = 0;
     for (const ref of refs) {
       try {
-        say(cli, `${toPathName(ref)} ${await deleteOne({ datastore, io: cli.io }, ref)}`);
+        say(cli, `${toPathName(ref)} ${await deleteOne(cli, { datastore, io: cli.io }, ref)}`);
       } catch (thrown) {
         if (thrown instanceof NotFound && flags.ignoreNotFound === true) continue;
         if (refs.length === 1) throw thrown;
@@ -60,14 +61,25 @@ async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): P
   return named.flatMap(({ info, names }) => names.map((name) => toRef(info, name, namespace)));
 }
 
-async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {
+async function deleteOne(cli: Cli, target: Target, ref: ResourceRef): Promise<string> {
   if (ref.kind === KINDS.WorkloadEndpoint.kind && target.datastore.traits.recordsArePods) return await clearEndpoint(target, ref);
-  if (ref.kind === KINDS.IPPool.kind) {
-    const deletion = await deletePool(target, ref.name);
-    return `${describeDeletion(deletion)}${toBlocksText(deletion)}`;
-  }
+  if (ref.kind === KINDS.IPPool.kind) return await deleteOnePool(cli, target, ref.name);
   const found = await deleteResource(target, ref);
   return `${describeDeletion(found.stored)}${toFoundText(found)}`;
+}
+
+async function deleteOnePool(cli: Cli, target: Target, name: string): Promise<string> {
+  let isDisabled = false;
+  try {
+    const deletion = await deletePool(target, name, () => void (isDisabled = true));
+    return `${describeDeletion(deletion)}${toBlocksText(deletion)}`;
+  } catch (thrown) {
+    const enable = toCommandLine(cli, `patch ippool ${toWord(name)} -p '{"spec":{"disabled":false}}'`);
+    // Whoever cannot delete it now may want its addresses until then.
+    if (isDisabled && !(thrown instanceof NotFound))
+      note(cli, `warning: ippool/${name} was disabled, so that it could be deleted, and stays so; to enable it again: ${enable}`);
+    throw thrown;
+  }
 }
 
 function toFoundText({ text }: { readonly text?: string }): string {

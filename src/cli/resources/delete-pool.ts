@@ -42,12 +42,13 @@ const PAGE = 100;
  * Blocks in use stay. Once they are empty, they are deleted by the runtime's GC, when a pool of another block size is created there, or when this
  * pool is created again and deleted.
  *
+ * @param onDisabled told when this disables the pool, which it stays when it is not deleted then
  * @throws {CommandFailed} when there is none
  */
-export async function deletePool(target: Target, name: string): Promise<PoolDeletion> {
+export async function deletePool(target: Target, name: string, onDisabled: () => void): Promise<PoolDeletion> {
   const released = new Set<string>();
   return withRetries(`delete ippool "${name}"`, async () => {
-    const { pool, text } = await disable(target, name);
+    const { pool, text } = await disable(target, name, onDisabled);
     // somebody may have written one past the validation that makes no sense
     const cidr = cidrOfPool(pool.value);
     if (cidr !== undefined) await releaseEmptyBlocks(target, cidr, released);
@@ -65,13 +66,14 @@ export async function deletePool(target: Target, name: string): Promise<PoolDele
 }
 
 /** @returns the pool as it is stored when it is disabled; what is no pool at all gives nothing anyway */
-async function disable(target: Target, name: string): Promise<Pick<PoolForDeletion, "pool" | "text">> {
+async function disable(target: Target, name: string, onDisabled: () => void): Promise<Pick<PoolForDeletion, "pool" | "text">> {
   return withRetries(`disable ippool "${name}"`, async () => {
     const { pool, text, guards } = await read(target, name);
     const spec = pool.value.spec as IPPoolSpec;
     if (spec.disabled === true || pool.isUnreadable === true) return { pool, text };
     const disabled: Resource = { ...pool.value, spec: { ...spec, disabled: true } };
-    await target.datastore.commit([{ op: "update", resource: disabled, revision: pool.revision }, ...guards]);
+    const { committed } = await target.datastore.commit([{ op: "update", resource: disabled, revision: pool.revision }, ...guards]);
+    if (committed) onDisabled();
     return undefined; // read it again: others may have been quicker, and its revision is another
   });
 }
