@@ -75,6 +75,15 @@ test("a log that is not there is told, with what to do", async () => {
   });
   const folder = { status: 1, stderr: `netplugctl: read log "${world.folder}": it is a folder\nnext: netplugctl ledger --file FILE\n` };
   expect(await world.ctl(["ledger", "--file", world.folder])).toMatchObject(folder);
+});
+
+test("that there is no entry is told, and why that may be", async () => {
   const empty = world.file("cni.log", other);
-  expect(await world.ctl(["ledger", "--file", empty])).toMatchObject({ status: 0, stderr: `no entries in "${empty}"\n` });
+  const why = '; the plugin writes them with "log_level" INFO or DEBUG\n';
+  for (const filter of [[], ["--pod=default/web"]])
+    expect(await world.ctl(["ledger", "--file", empty, ...filter])).toMatchObject({ status: 0, stderr: `no entries in "${empty}"${why}` });
+  const file = world.file("cni.log", line(1, "ADD", "c1", 10, "default/web"));
+  const filtered = { status: 0, stdout: "", stderr: `no entries in "${file}" that fit --pod "default/wep" and --verb "ADD"\n` };
+  expect(await world.ctl(["ledger", "--file", file, "--pod=default/wep", "--verb=ADD"])).toEqual(filtered);
+  expect(await world.ctl(["ledger", "--file", file, "--last=0"])).toEqual({ status: 0, stdout: "", stderr: `no entries in "${file}"\n` });
 });

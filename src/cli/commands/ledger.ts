@@ -24,19 +24,33 @@ export interface LedgerFlags {
 
 /** Prints the newest entries, oldest first, and a summary of them. */
 export async function ledger(cli: Cli, flags: LedgerFlags): Promise<number> {
-  const entries = await readEntries(cli, flags);
+  const { entries, others } = await readEntries(cli, flags);
   if (flags.output !== undefined) {
     cli.io.stdout.write(toReportText(flags.output, { entries }));
     return EXIT.done;
   }
   if (entries.length === 0) {
-    note(cli, `no entries in ${quote(flags.file)}`);
+    note(cli, `no entries in ${quote(flags.file)}${whyNone(others, flags)}`);
     return EXIT.done;
   }
   const { isTerminal } = cli.io.stdout;
   cli.io.stdout.write(toEntryTable(entries, isTerminal));
   if (entries.length > 1) cli.io.stdout.write(`\n${toSummaryTable(entries, isTerminal)}`);
   return EXIT.done;
+}
+
+/** @param others how many entries were read that do not fit the filters */
+function whyNone(others: number, { last, container, pod, verb }: LedgerFlags): string {
+  if (last === 0) return "";
+  const filters = Object.entries({ container, pod, verb }).filter(([, value]) => value !== undefined);
+  if (others > 0) return ` that fit ${filters.map(([name, value]) => `--${name} ${quote(value ?? "")}`).join(" and ")}`;
+  return `; the plugin writes them with "log_level" INFO or DEBUG`;
+}
+
+/** Those that were asked for, and how many others were read. */
+interface ReadEntries {
+  readonly entries: readonly LedgerEntry[];
+  readonly others: number;
 }
 
 /** The folder is looked at only when the newest file has not enough. */
@@ -46,23 +60,27 @@ function* newestFirst(file: string, files: Files): Generator<string> {
 }
 
 /** Goes back from the end of the newest file until there are enough. */
-async function readEntries({ io }: Cli, { file, last, container = "", pod, verb }: LedgerFlags): Promise<readonly LedgerEntry[]> {
+async function readEntries({ io }: Cli, { file, last, container = "", pod, verb }: LedgerFlags): Promise<ReadEntries> {
   const isWanted = (entry: LedgerEntry): boolean =>
     entry.containerID.startsWith(container) &&
     (pod === undefined || entry.pod === pod || entry.pod.endsWith(`/${pod}`)) &&
     (verb === undefined || entry.verb === verb);
   const found: LedgerEntry[] = [];
+  let others = 0;
   let isThere = false;
   for (const path of newestFirst(file, io.files)) {
     const log = await io.openLog(path);
     isThere ||= log !== undefined;
     if (log === undefined || last === 0) continue;
     for await (const line of linesFromEnd(log)) {
-      found.push(...readLedger([line]).filter(isWanted));
-      if (found.length >= last) return found.toReversed();
+      for (const entry of readLedger([line])) {
+        if (isWanted(entry)) found.push(entry);
+        else others++;
+      }
+      if (found.length >= last) return { entries: found.toReversed(), others };
     }
   }
-  if (isThere) return found.toReversed();
+  if (isThere) return { entries: found.toReversed(), others };
   if (io.files.list(file) !== undefined) throw new CommandFailed(`read log ${quote(file)}: it is a folder`, { next: "ledger --file FILE" });
   throw new CommandFailed(
     `read log ${quote(file)}: there is no such file; the plugin writes it on the node that runs the pods, when the network config sets "log_file_path"`,
