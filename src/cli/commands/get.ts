@@ -17,6 +17,7 @@ import { printResources } from "../output/print-resources.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { findResources } from "../resources/find-resources.ts";
 import { checkNamespace, isWritable, type Named, parseNamesOfKinds } from "../resources/name-arguments.ts";
+import { noteIfNeverInitialised } from "../resources/never-initialised.ts";
 import { toListing } from "../resources/object-name.ts";
 import { requireValid } from "../resources/validation.ts";
 
@@ -68,6 +69,8 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
       return await watchFrom(cli, datastore, { ...first, unreadable: broken }, flags);
     }
     print(cli, answers, flags);
+    const isEmpty = answers.every(({ resources }) => resources.length === 0);
+    if (isEmpty && flags.output === undefined && absent.length + broken.length === 0) await noteIfNeverInitialised(cli, datastore);
     if (absent.length === 0 && broken.length === 0) return EXIT.done;
     for (const reason of broken) note(cli, `left out: ${reason}`);
     if (absent.length === 0) return EXIT.failed;

@@ -9,6 +9,7 @@ import { toCommandLine, UNLOCK } from "../suggested-commands.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/json-yaml.ts";
 import type { ReportFormat } from "../output/format.ts";
+import { noteNeverInitialised } from "../resources/never-initialised.ts";
 import { whyTooOld } from "../resources/write-guards.ts";
 
 /** Without any, the cluster is asked as well, and people get text. */
@@ -46,7 +47,7 @@ function toReport(kubernetes: string | undefined, information: ClusterInformatio
 function sayCluster(cli: Cli, information: ClusterInformationSpec | undefined): void {
   if (information === undefined) {
     say(cli, "Cluster Version:  unknown");
-    note(cli, `the datastore was never initialised\nnext: ${toCommandLine(cli, "init")}`);
+    noteNeverInitialised(cli);
     return;
   }
   const isReady = information.datastoreReady === true;

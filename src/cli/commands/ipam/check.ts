@@ -12,6 +12,7 @@ import { toWarningText } from "../../output/pool-warning.ts";
 import { toReportText } from "../../output/json-yaml.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { toTable } from "../../output/table.ts";
+import { noteIfNeverInitialised } from "../../resources/never-initialised.ts";
 
 /** Without `output` people get a table, and are told what releases leaked addresses. */
 export interface CheckFlags {
@@ -23,9 +24,12 @@ export interface CheckFlags {
  * pools that somebody should look at: nothing contradicts itself yet, so they do not count.
  */
 export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
-  const report = await withDatastore(cli, (datastore, openKube) =>
-    checkConsistency(datastore, cli.io.clock, async () => (openKube === undefined ? [] : await readServices(cli, openKube))),
-  );
+  const report = await withDatastore(cli, async (datastore, openKube) => {
+    const readCidrs = async () => (openKube === undefined ? [] : await readServices(cli, openKube));
+    const found = await checkConsistency(datastore, cli.io.clock, readCidrs);
+    if (found.pools + found.blocks === 0) await noteIfNeverInitialised(cli, datastore);
+    return found;
+  });
   const { problems, warnings, unread, silentLeaks } = report;
   const status = problems.length + unread.length === 0 ? EXIT.done : EXIT.failed;
   const gap = unread.length === 0 ? undefined : `the check is not complete: ${count(unread.length, "object")} could not be read`;

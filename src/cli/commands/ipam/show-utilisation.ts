@@ -11,6 +11,7 @@ import { toReportText } from "../../output/json-yaml.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { toWarningText } from "../../output/pool-warning.ts";
 import { toTable } from "../../output/table.ts";
+import { noteIfNeverInitialised } from "../../resources/never-initialised.ts";
 
 /** Those of `ipam show` that this answer depends on. */
 interface UtilisationFlags {
@@ -25,7 +26,7 @@ export async function showUtilisation(cli: Cli, datastore: Datastore, flags: Uti
   for (const reason of utilisation.unread) note(cli, reason);
   for (const warning of utilisation.warnings) note(cli, toWarningText(warning));
   const status = noteUncounted(cli, utilisation.uncounted);
-  print(cli, utilisation, flags);
+  await print(cli, datastore, utilisation, flags);
   return utilisation.unread.length === 0 ? status : EXIT.failed;
 }
 
@@ -37,7 +38,12 @@ export function noteUncounted(cli: Cli, uncounted: readonly UncountedBlock[]): n
   return EXIT.failed;
 }
 
-function print(cli: Cli, utilisation: Utilisation, { output, showBlocks = false }: UtilisationFlags): void {
+async function print(
+  cli: Cli,
+  datastore: Datastore,
+  utilisation: Utilisation,
+  { output, showBlocks = false }: UtilisationFlags,
+): Promise<void> {
   if (output !== undefined) {
     const pools = utilisation.pools.map((pool) => ({ ...pool, cidr: toPrefixText(pool.cidr) }));
     const blocks = utilisation.blocks.map((block) => ({ ...block, cidr: toPrefixText(block.cidr) }));
@@ -46,7 +52,8 @@ function print(cli: Cli, utilisation: Utilisation, { output, showBlocks = false 
   }
   const rows = toRows(utilisation, showBlocks);
   if (rows.length === 0) {
-    note(cli, `no ippools found\nnext: ${toCommandLine(cli, "create -f FILE")}`);
+    note(cli, "no ippools found");
+    if (!(await noteIfNeverInitialised(cli, datastore))) note(cli, `next: ${toCommandLine(cli, "create -f FILE")}`);
     return;
   }
   const header = ["GROUPING", "NAME", "CIDR", "IPS TOTAL", "IPS IN USE", "IPS RESERVED", "IPS FREE"];
