@@ -81,6 +81,20 @@ test.each<[which: string, pools: readonly Parameters<typeof putPool>[], object: 
   expect(await world.ctl(["ipam", "show"])).toMatchObject({ status: 0, stderr: `warning: ippool "${object}": ${detail}\n` });
 });
 
+test("a pool is made with fields that nobody acts on yet: that is said, of new pools", async () => {
+  const made = {
+    stdin: `${poolYaml("x", "10.9.0.0/16", { vxlanMode: "Always", natOutgoing: true })}\n---\n${poolYaml("y", "10.8.0.0/16", { disabled: true })}`,
+  };
+  const detail =
+    "vxlanMode Always and natOutgoing true have no effect as long as there is no node agent; docs/install.md says what to do meanwhile";
+  expect(await world.ctl(["apply", "-f", "-"], made)).toEqual({
+    status: 0,
+    stdout: "ippool/x created\nippool/y created\n",
+    stderr: `warning: ippool "x": ${detail}\n`,
+  });
+  expect((await world.ctl(["apply", "-f", "-"], made)).stderr).toBe("");
+});
+
 test("a disabled pool is not warned of; of three pools that overlap, the two younger ones are", async () => {
   await putPool("x", "10.9.0.0/16", JUNE, { disabled: true });
   await putPool("y", "10.9.4.0/24", MAY);

@@ -3,6 +3,7 @@
 import { type IPPoolSpec, withPoolDefaults } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
+import type { PoolWarning } from "../../ipam/admin/pool-warnings.ts";
 import { poolsOverNodes } from "../../ipam/admin/pools-over-nodes.ts";
 import { poolsOverServices, type ServiceCidr } from "../../ipam/admin/pools-over-services.ts";
 import { IP_RESERVATIONS } from "../../ipam/cluster.ts";
@@ -11,13 +12,33 @@ import { parsePrefix } from "../../lib/ip/prefix.ts";
 import { type Cli, note, type OpenKube } from "../io.ts";
 import { toWarningText } from "../output/pool-warning.ts";
 
-/** Warns of those that hold addresses of nodes or of Services. */
+/** Fields that are kept for the node agent, with what they are when nothing is asked of it. */
+const FOR_AGENT = {
+  vxlanMode: "Never",
+  ipipMode: "Never",
+  natOutgoing: false,
+  disableBGPExport: false,
+} as const satisfies Partial<IPPoolSpec>;
+
+/** Whoever comes from another plugin takes routes between nodes and NAT for made. */
+function withoutEffectYet({ metadata, spec }: Resource<"IPPool", IPPoolSpec>): readonly PoolWarning[] {
+  const asked = Object.entries(FOR_AGENT).flatMap(([field, without]) => {
+    const value = spec[field as keyof typeof FOR_AGENT] ?? without;
+    return value === without ? [] : [`${field} ${value}`];
+  });
+  if (asked.length === 0) return [];
+  const detail = `${asked.join(" and ")} ${asked.length === 1 ? "has" : "have"} no effect as long as there is no node agent; docs/install.md says what to do meanwhile`;
+  return [{ kind: "IPPool", object: metadata.name, detail }];
+}
+
+/** Warns of those that hold addresses of nodes or of Services, and of those that ask for what nobody does yet. */
 export async function warnOfNewPools(
   cli: Cli,
   { datastore, openKube }: { readonly datastore: Datastore; readonly openKube: OpenKube | undefined },
   made: readonly Resource<"IPPool", IPPoolSpec>[],
 ): Promise<void> {
   if (made.length === 0) return;
+  for (const warning of made.flatMap(withoutEffectYet)) note(cli, toWarningText(warning));
   // Whoever makes pools need not be allowed to read what they are compared with; but may have waited for it.
   const onUnread = ({ kind, message }: NetplugError, what: string): void => {
     if (kind !== "accessDenied") note(cli, `pools are not compared with ${what}: ${message}`);
