@@ -152,6 +152,25 @@ describe("create, apply, replace", () => {
   });
 
   test.each([
+    ["create", "a/b"],
+    ["apply", ".."],
+    ["diff", ""],
+    ["replace", "Prod"],
+    ["validate", "a_b"],
+    ["get", "a/b"],
+    ["delete", "a/b"],
+  ])("%s refuses a namespace of the command line that none can be called: %p", async (verb, namespace) => {
+    const stdin = endpointYaml({ containerID: "c1", node: "n1" });
+    const want = "want a DNS name in lower case: letters, digits, `-` and `.`";
+    expect(await world.ctl([verb, "-f", "-", "-n", namespace], { stdin })).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: `netplugctl: read option "--namespace": got "${namespace}", ${want}\nnext: netplugctl ${verb} --help\n`,
+    });
+    expect(await world.stored("/netplug/v3/workloadendpoints/")).toEqual({});
+  });
+
+  test.each([
     ["no-such-file.yaml", "there is no such file"],
     ["{", "want YAML or JSON"],
     ["a: [", "want YAML or JSON"],

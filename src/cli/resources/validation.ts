@@ -4,10 +4,11 @@ import { type Problem, UnknownKind, ValidationError } from "../../api/schema/pro
 import type { AnyResource } from "../../api/registry.ts";
 import { KINDS } from "../../api/registry.ts";
 import { validateResource } from "../../api/validate.ts";
+import { isDnsName } from "../../lib/characters.ts";
 import { overlaps, parsePrefix, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { checkSelector } from "../../policy/selector/check.ts";
-import { CommandFailed, EXIT } from "../failure.ts";
+import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import type { InputDocument } from "./documents.ts";
 
 /** A document that passed. */
@@ -33,8 +34,13 @@ interface CheckedDocuments {
  *
  * @param namespace what `-n` says
  * @param fallback namespace of what is namespaced and names none, without `-n`
+ * @throws {UsageError} for what no namespace is called
  */
 export function checkDocuments(documents: readonly InputDocument[], namespace: string | undefined, fallback?: string): CheckedDocuments {
+  if (namespace !== undefined && !isDnsName(namespace))
+    throw new UsageError(
+      `read option "--namespace": got ${quote(namespace)}, want a DNS name in lower case: letters, digits, \`-\` and \`.\``,
+    );
   const valid: ValidDocument[] = [];
   const invalid: InvalidDocument[] = [];
   for (const { value, origin } of documents) {
