@@ -210,6 +210,21 @@ describe("nodes and endpoints are Kubernetes' own:", () => {
     expect((await world.read<Stored>("node", "n3")).metadata).toEqual(before.metadata);
   });
 
+  test("an endpoint comes with its pod, and is not made without one (needs cluster)", async () => {
+    const spec = { orchestrator: "k8s", node: "n1", pod: "none", endpoint: "eth0", containerID: "c1" };
+    for (const more of [{}, { ipNetworks: ["10.65.0.9/32"] }])
+      for (const verb of ["create", "apply"])
+        expect(
+          await world.ctl([verb, "-f", "-"], { stdin: resourceYaml("WorkloadEndpoint", "n1-k8s-none-eth0", { ...spec, ...more }) }),
+        ).toEqual({
+          status: 1,
+          stdout: "",
+          stderr:
+            'netplugctl: create workloadendpoint "default/n1-k8s-none-eth0": on the Kubernetes datastore endpoints are views of pods, and no pod has this one\n' +
+            "next: netplugctl get workloadendpoints -A -o wide\n",
+        });
+  });
+
   test("what comes from them cannot be changed, and nobody is told that it was (needs cluster)", async () => {
     await createNode(world.api, "n4", ["10.84.0.0/24"]);
     await createPod(world.api, { name: "fixed", spec: { nodeName: "n4" } });

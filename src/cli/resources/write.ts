@@ -15,7 +15,7 @@ import { CommandFailed } from "../failure.ts";
 import { type CliIo, note } from "../io.ts";
 import { withRetries } from "./compare-and-swap.ts";
 import { KnownPools } from "./known-pools.ts";
-import { NotFound, toPathName, toTitle } from "./object-name.ts";
+import { NotFound, toListing, toPathName, toTitle } from "./object-name.ts";
 import { checkNewPool } from "./pool-rules.ts";
 import { putImmutableFirst, requireUnchanged } from "./immutable-fields.ts";
 import { type StoredForDeletion, readForDeletion } from "./unreadable.ts";
@@ -60,6 +60,7 @@ export async function createResource(
     const [information, existing] = await datastore.read([CLUSTER_INFORMATION, { type: "get", ref }]);
     if (existing !== undefined) return { existing };
     const guards = guardsFor(resource.kind, information);
+    if (resource.kind === "WorkloadEndpoint" && datastore.traits.recordsArePods) throw toPodMissed(ref);
     if (resource.kind === "IPPool") await checkNewPool(target, ref.name, resource.spec, await pools.cidrs());
     const { resourceVersion: _, ...metadata } = resource.metadata;
     const created: Resource = { ...resource, metadata: { ...metadata, ...makeIdentity(io) } };
@@ -68,6 +69,12 @@ export async function createResource(
     if (!result.committed) pools.forget();
     return result.committed ? { created } : undefined;
   });
+}
+
+/** Each pod has its endpoints without anybody's doing. */
+function toPodMissed(ref: ResourceRef): CommandFailed {
+  const why = "on the Kubernetes datastore endpoints are views of pods, and no pod has this one";
+  return new CommandFailed(`create ${toTitle(ref)}: ${why}`, { next: toListing(ref.kind) });
 }
 
 /** What tells an object from a later one of its name. */
