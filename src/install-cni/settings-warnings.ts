@@ -18,6 +18,7 @@ export function warnOfSettings(settings: Settings, assets: TlsAssets, log: Log):
   if (settings.template === undefined && settings.datastoreType === "etcdv3") {
     warnOfUnnamed(settings, log);
     warnOfUnusedCertificates(settings, assets, log);
+    warnOfMissingCertificates(settings, assets, log);
   }
 }
 
@@ -26,6 +27,12 @@ function warnOfUnusedCertificates({ etcdEndpoints }: Settings, assets: TlsAssets
   const endpoints = etcdEndpoints.filter((endpoint) => endpoint.startsWith("http:"));
   if (endpoints.length === 0 || Object.keys(assets).length === 0) return;
   log.warning("etcd is spoken to without TLS, although there are certificates for it", { endpoints, want: '"https://" in ETCD_ENDPOINTS' });
+}
+
+/** A Secret whose keys have other names looks like none; few have an etcd whose authority every host trusts, and that asks for no certificate. */
+function warnOfMissingCertificates({ etcdEndpoints, tlsAssetsDir: folder }: Settings, assets: TlsAssets, log: Log): void {
+  if (!etcdEndpoints.some((endpoint) => endpoint.startsWith("https:")) || Object.keys(assets).length > 0) return;
+  log.warning("there are no certificates for etcd, which is spoken to by TLS", { folder, want: "etcd-ca, etcd-cert and etcd-key there" });
 }
 
 /** With etcd both have defaults, which are seldom what was meant. */

@@ -50,9 +50,20 @@ function requireAccess({ kube }: Settings, why: string): void {
 
 function readTemplate(template: Template, { disk }: InstallHost): OriginatedText {
   if ("text" in template) return { text: template.text, origin: "CNI_NETWORK_CONFIG" };
-  const text = disk.readText(template.path);
   const origin = `network config ${quote(template.path)}`;
-  if (text === undefined)
-    throw new NetplugError("invalidConfig", `read ${origin}: there is no such file; CNI_NETWORK_CONFIG_FILE names it`);
+  const text = readNamed(template.path, disk);
+  if (text === undefined) throw new NetplugError("invalidConfig", `read ${origin}: there is no such file; ${NAMED}`);
   return { text, origin };
+}
+
+const NAMED = "CNI_NETWORK_CONFIG_FILE names it";
+
+/** A folder, for example, where a volume is mounted and not the file in it. */
+function readNamed(path: string, disk: InstallHost["disk"]): string | undefined {
+  try {
+    return disk.readText(path);
+  } catch (thrown) {
+    if (!(thrown instanceof NetplugError)) throw thrown;
+    throw new NetplugError(thrown.kind, `${thrown.message}; ${NAMED}`, { cause: thrown, details: thrown.details });
+  }
 }
