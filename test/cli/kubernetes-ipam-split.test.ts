@@ -34,20 +34,46 @@ const creates = (...names: readonly string[]): ((write: Write) => boolean) => {
   return (write) => write.op === "create" && names.includes(write.resource.metadata.name);
 };
 
+const split = (parts: number): readonly string[] => ["ipam", "split", `${parts}`, "--name=pods"];
+
+/** What is said of a part that is in the way. */
+const refused = (part: string, cidr: string, why: string) => ({
+  status: 1,
+  stdout: "",
+  stderr: `netplugctl: split pool "pods": ippool "${part}" exists (${cidr}), and ${why}\nnext: netplugctl get ippool ${part}\n`,
+});
+
 test("one that was interrupted is finished by the same command, and by no other (needs cluster)", async () => {
-  const split = (parts: number) => ["ipam", "split", `${parts}`, "--name=pods"];
   const isDone = creates("split-pods-0", "split-pods-2");
   expect((await world.ctl(split(4), { instead: (datastore) => killedAfter(datastore, isDone) })).status).toBe(1);
-  expect(await world.ctl(split(2))).toEqual({
-    status: 1,
-    stdout: "",
-    stderr:
-      'netplugctl: split pool "pods": ippool "split-pods-0" exists (10.65.0.0/26), and is not what this split makes\n' +
-      "next: netplugctl get ippool split-pods-0\n",
-  });
+  expect(await world.ctl(split(2))).toEqual(refused("split-pods-0", "10.65.0.0/26", "is not what this split makes"));
   expect(await world.done(split(4))).toStartWith(
     "ippool/split-pods-0 exists (10.65.0.0/26)\nippool/split-pods-1 created (10.65.0.64/26)\n" +
       "ippool/split-pods-2 exists (10.65.0.128/26)\nippool/split-pods-3 created (10.65.0.192/26)\nippool/pods deleted\n",
   );
   expect(await world.done(["ipam", "check"])).toBe("checked 4 pools, 0 blocks, 0 allocations, 0 endpoints\nfound 0 problems\n");
+});
+
+test("what another number of parts has left is in the way also where this one makes no part of its name (needs cluster)", async () => {
+  const isDone = creates("split-pods-3");
+  expect((await world.ctl(split(4), { instead: (datastore) => killedAfter(datastore, isDone) })).status).toBe(1);
+  expect(await world.ctl(split(2))).toEqual(refused("split-pods-3", "10.65.0.192/26", "is not what this split makes"));
+  expect(await world.done(["get", "ippools", "-o", "name"])).toBe("ippool/pods\nippool/split-pods-3\n");
+  await world.done(["delete", "ippool", "split-pods-3"]);
+  await world.createPool("split-pods-5", "10.66.0.0/26");
+  expect(await world.done(split(2))).toContain("ippool/pods deleted\n");
+});
+
+test("a part that is being deleted is not taken for made: its range would have no pool then (needs cluster)", async () => {
+  const isDone = creates("split-pods-1");
+  expect((await world.ctl(split(2), { instead: (datastore) => killedAfter(datastore, isDone) })).status).toBe(1);
+  const setFinalizers = (finalizers: readonly string[]): Promise<string> =>
+    world.api.kubectl(["patch", "ippool", "split-pods-1", "--type=merge", "-p", JSON.stringify({ metadata: { finalizers } })]);
+  await setFinalizers(["example.com/backup"]);
+  await world.api.kubectl(["delete", "ippool", "split-pods-1", "--wait=false"]);
+  expect(await world.ctl(split(2))).toEqual(refused("split-pods-1", "10.65.0.128/25", "is being deleted"));
+  await setFinalizers([]);
+  expect(await world.done(split(2))).toStartWith(
+    "ippool/split-pods-0 created (10.65.0.0/25)\nippool/split-pods-1 created (10.65.0.128/25)\nippool/pods deleted\n",
+  );
 });

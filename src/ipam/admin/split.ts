@@ -6,9 +6,10 @@ import type { ClusterInformation } from "../../api/cluster-information.ts";
 import { expectUnchanged, requireReady } from "../../datastore/cluster-state.ts";
 import type { Stored, Write } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
-import { subnetAt, toPrefixText } from "../../lib/ip/prefix.ts";
+import { overlaps, type Prefix, subnetAt, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { toPoolTable } from "../pools.ts";
+import { cidrOfPool } from "./pool-cidr.ts";
 
 /** Most pools of one split: it is one commit. */
 const MAX_PARTS = 64;
@@ -34,16 +35,15 @@ export interface SplitPlan {
   readonly writes: readonly Write[];
 }
 
-/** Where a part would be made there is another pool. */
+/** Where a part would be made there is another pool, or one that will soon be gone. */
 export class PartTaken extends NetplugError {
   override readonly name = "PartTaken";
   readonly pool: string;
 
-  constructor(split: string, { metadata, spec }: IPPool) {
-    super(
-      "invalidConfig",
-      `split pool ${quote(split)}: ippool ${quote(metadata.name)} exists (${spec.cidr}), and is not what this split makes`,
-    );
+  constructor(split: string, { value, isEnding = false }: Stored<Resource>) {
+    const { metadata, spec } = value as IPPool;
+    const why = isEnding ? "is being deleted" : "is not what this split makes";
+    super("invalidConfig", `split pool ${quote(split)}: ippool ${quote(metadata.name)} exists (${spec.cidr}), and ${why}`);
     this.pool = metadata.name;
   }
 }
@@ -56,7 +56,7 @@ export class PartTaken extends NetplugError {
  * @param clusterInformation the datastore must be locked: an ADD that read the old pool could come in between
  * @throws {RangeError} the number of parts does not fit
  * @throws {NotLocked} it must not be split now
- * @throws {PartTaken} another pool has the name of a part
+ * @throws {PartTaken} another pool has the name of a part, or an interrupted split into more parts has left one
  * @throws {NetplugError} invalidConfig when the pool cannot be split, notInitialised or tryAgainLater when nothing may be written
  */
 export function planSplit(
@@ -86,11 +86,13 @@ export function planSplit(
     const cidr = toPrefixText(subnetAt(understood.cidr, length, i));
     const part = {
       ...(pool.value as IPPool),
-      metadata: { ...metadata, name: `split-${name}-${i}` },
+      metadata: { ...metadata, name: toPartName(name, i) },
       spec: { ...(pool.value as IPPool).spec, cidr },
     };
     return { part, found: findMade(part, name, pools) };
   });
+  const leftOver = findLeftOver(name, understood.cidr, parts, pools);
+  if (leftOver !== undefined) throw new PartTaken(name, leftOver);
   const remove: Write = { op: "delete", ref: { kind: "IPPool", name }, revision: pool.revision };
   return {
     parts: made.map(({ part, found }) => ({ pool: part, isThere: found !== undefined })),
@@ -98,10 +100,23 @@ export function planSplit(
   };
 }
 
-/** @throws {PartTaken} the pool of that name is another one */
+function toPartName(split: string, index: number): string {
+  return `split-${split}-${index}`;
+}
+
+/** Parts are made side by side: of a split into more, those may be there that overlap the last ones of this split, and have no name of theirs. */
+function findLeftOver(split: string, cidr: Prefix, parts: number, pools: readonly Stored<Resource>[]): Stored<Resource> | undefined {
+  const names = new Set(Array.from({ length: MAX_PARTS - parts }, (_, i) => toPartName(split, parts + i)));
+  return pools.find(({ value }) => {
+    const other = names.has(value.metadata.name) ? cidrOfPool(value) : undefined;
+    return other !== undefined && overlaps(cidr, other);
+  });
+}
+
+/** @throws {PartTaken} the pool of that name is another one, or goes: the range would have no pool then */
 function findMade(part: IPPool, split: string, pools: readonly Stored<Resource>[]): Stored<Resource> | undefined {
   const found = pools.find(({ value }) => value.metadata.name === part.metadata.name);
-  if (found !== undefined && !Bun.deepEquals(found.value.spec, part.spec)) throw new PartTaken(split, found.value as IPPool);
+  if (found !== undefined && (found.isEnding === true || !Bun.deepEquals(found.value.spec, part.spec))) throw new PartTaken(split, found);
   return found;
 }
 
