@@ -83,7 +83,7 @@ test.each<[which: string, pools: readonly Parameters<typeof putPool>[], object: 
 
 test("a pool is made with fields that nobody acts on yet: that is said, of new pools", async () => {
   const made = {
-    stdin: `${poolYaml("x", "10.9.0.0/16", { vxlanMode: "Always", natOutgoing: true })}\n---\n${poolYaml("y", "10.8.0.0/16", { disabled: true })}`,
+    stdin: `${poolYaml("x", "10.9.0.0/16", { vxlanMode: "Always", natOutgoing: true })}\n---\n${poolYaml("y", "10.8.0.0/16", { disableBGPExport: true })}`,
   };
   const detail =
     "vxlanMode Always and natOutgoing true have no effect as long as there is no node agent; docs/install.md says what to do meanwhile";

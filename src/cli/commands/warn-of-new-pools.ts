@@ -12,12 +12,11 @@ import { parsePrefix } from "../../lib/ip/prefix.ts";
 import { type Cli, note, type OpenKube } from "../io.ts";
 import { toWarningText } from "../output/pool-warning.ts";
 
-/** Fields that are kept for the node agent, with what they are when nothing is asked of it. */
+/** Fields that ask something of the node agent, with what they are when they do not. Without one, nobody exports routes by BGP either. */
 const FOR_AGENT = {
   vxlanMode: "Never",
   ipipMode: "Never",
   natOutgoing: false,
-  disableBGPExport: false,
 } as const satisfies Partial<IPPoolSpec>;
 
 /** Whoever comes from another plugin takes routes between nodes and NAT for made. */
