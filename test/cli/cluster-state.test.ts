@@ -239,7 +239,12 @@ describe("a datastore that cannot be used", () => {
     expect(await world.ctl(["ipam", "check"])).toEqual({ status: 0, stdout: expect.stringContaining("found 0 problems"), stderr: begin });
     expect(await world.ctl(["ipam", "show"])).toEqual({ status: 0, stdout: "", stderr: `no ippools found\n${begin}` });
     expect(await world.ctl(["get", "ippools"])).toEqual({ status: 0, stdout: "", stderr: `no ippools found\n${begin}` });
-    expect(await world.ctl(["get", "ippools", "-o", "json"])).toMatchObject({ status: 0, stderr: "" });
+    for (const command of [
+      ["get", "ippools"],
+      ["ipam", "check"],
+      ["ipam", "show"],
+    ])
+      expect(await world.ctl([...command, "-o", "json"])).toMatchObject({ status: 0, stderr: "" });
     expect((await world.ctl(["delete", "ipp", "blue"])).stderr).toContain('find ippool "blue": there is none');
   });
 

@@ -27,7 +27,7 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   const report = await withDatastore(cli, async (datastore, openKube) => {
     const readCidrs = async () => (openKube === undefined ? [] : await readServices(cli, openKube));
     const found = await checkConsistency(datastore, cli.io.clock, readCidrs);
-    if (found.pools + found.blocks === 0) await noteIfNeverInitialised(cli, datastore);
+    if (found.pools + found.blocks === 0 && flags.output === undefined) await noteIfNeverInitialised(cli, datastore);
     return found;
   });
   const { problems, warnings, unread, silentLeaks } = report;
