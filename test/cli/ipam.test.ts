@@ -165,6 +165,20 @@ describe("ipam split", () => {
     expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
   });
 
+  test.each(["text", '{"apiVersion":"netplug.io/v3","kind":"IPPool","metadata":{"name":"split-blue-1"}}'])(
+    "names a part in whose place %p is stored, of which nobody knows the CIDR",
+    async (stored) => {
+      await world.createPool("blue", "10.65.0.0/24");
+      await world.etcd.ctl(["put", "/netplug/v3/ippools/split-blue-1", stored]);
+      await lock(false);
+      const { status, stderr } = await world.ctl(["ipam", "split", "2", "--name", "blue"]);
+      expect([status, stderr]).toEqual([
+        1,
+        'netplugctl: split pool "blue": ippool "split-blue-1" exists, and is not what this split makes\nnext: netplugctl get ippool split-blue-1\n',
+      ]);
+    },
+  );
+
   test("wants a locked datastore and says how to lock it", async () => {
     await world.createPool("blue", "10.65.0.0/24");
     const { status, stderr } = await world.ctl(["ipam", "split", "2", "--cidr", "10.65.0.0/24"]);

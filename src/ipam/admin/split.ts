@@ -41,10 +41,12 @@ export class PartTaken extends NetplugError {
   readonly pool: string;
 
   constructor(split: string, { value, isEnding = false }: Stored<Resource>) {
-    const { metadata, spec } = value as IPPool;
+    const { name } = value.metadata;
+    const cidr = cidrOfPool(value);
+    const where = cidr === undefined ? "" : ` (${toPrefixText(cidr)})`;
     const why = isEnding ? "is being deleted" : "is not what this split makes";
-    super("invalidConfig", `split pool ${quote(split)}: ippool ${quote(metadata.name)} exists (${spec.cidr}), and ${why}`);
-    this.pool = metadata.name;
+    super("invalidConfig", `split pool ${quote(split)}: ippool ${quote(name)} exists${where}, and ${why}`);
+    this.pool = name;
   }
 }
 
