@@ -133,6 +133,7 @@ describe("a token that is refused", () => {
     });
     writeFileSync(tokenFile(), api.token);
     expect((await own.get(CONFIG_MAPS, REF))?.metadata.name).toBe("thing");
+    expect(own.requester.counts).toEqual({ requests: 3, retries: 1 });
     own.close();
   });
 

@@ -193,6 +193,7 @@ describe("a token that is refused", () => {
     const { client } = clientWithTokens(server.url, ["old", "new"]);
     await client.create(NODES, { metadata: { name: "n" } });
     expect(server.seen.map((words) => words.slice("h1 ".length))).toEqual(["Bearer old", "Bearer new"]);
+    expect(client.requester.counts).toEqual({ requests: 2, retries: 1 });
     client.close();
   });
 

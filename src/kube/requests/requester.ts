@@ -115,6 +115,7 @@ export class Requester {
       if (failure.reason === "unauthorized" && !hasRenewed && (await this.#credentials.renew(login))) {
         hasRenewed = true;
         login = await this.#credentials.get();
+        this.counts.retries++;
         continue;
       }
       const isDenied = failure.reason === "forbidden" && failure.denied !== undefined;
