@@ -260,3 +260,16 @@ test("a pool that may be disabled, and not deleted, stays disabled, and that is 
     await grant(ROLE);
   }
 });
+
+test("whoever may read pools alone is told that there are none, and nothing of what nobody asked for (needs cluster)", async () => {
+  const pools = { KUBECONFIG: world.api.issue("pools").kubeconfigFile };
+  const rules = [{ apiGroups: ["netplug.io"], resources: ["ippools"], verbs: ["get", "list"] }];
+  await world.api.kubectl(
+    ["apply", "-f", "-"],
+    JSON.stringify({ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: "pools" }, rules }),
+  );
+  await world.api.kubectl(["create", "clusterrolebinding", "pools", "--clusterrole=pools", "--user=pools"]);
+  await untilAllowed(world.api, "pools", "list", "ippools.netplug.io");
+  const get = ["get", "ippools", "--selector=no=such"];
+  expect(await world.ctl(get, { env: pools })).toEqual({ status: 0, stdout: "", stderr: 'no ippools found with --selector "no=such"\n' });
+});
