@@ -239,6 +239,48 @@ if (!isOnEtcd) {
       await explainThenAdd(node, ["--pod=only"], { args });
     });
 
+    describe("that runs, with an address of another node's block", () => {
+      /** Explains for the pod while it runs, then ends it, and explains again and calls ADD. @returns what the first report said */
+      async function explainBorrower(name: string, annotations: Readonly<Record<string, string>>, onBorrowed?: () => Promise<unknown>) {
+        const { args } = await createPod(api, { name, annotations, spec: { nodeName: "node-a" } });
+        const old = { args, containerID: node.newContainerID() };
+        await node.add(calls.use(new TestNetns()), old);
+        await onBorrowed?.();
+        const { stdout } = await runNetplugctl(node.datastore.env, ["ipam", "explain", `--pod=${name}`, "-o", "json"]);
+        const { addresses } = JSON.parse(stdout) as Report;
+        await node.del(old);
+        expect((await explainThenAdd(node, [`--pod=${name}`], { args })).addresses).toEqual(addresses);
+        return addresses;
+      }
+
+      /** Makes node-b claim the only block of a new pool. @returns a call that ends what it has there */
+      async function lend(pool: string, cidr: string): Promise<() => Promise<unknown>> {
+        await node.createPool(pool, { cidr, blockSize: 31, assignmentMode: "Manual" });
+        // netplug-ipam, because a pod of another node is refused
+        const config = node.config({ nodename: "node-b", ipam: { ipv4_pools: [pool] } });
+        const lender = { plugin: "netplug-ipam", config, containerID: node.newContainerID() } as const;
+        expect((await node.call("ADD", { ...lender, netns: calls.use(new TestNetns()).path })).status).toBe(0);
+        const end = async (): Promise<unknown> => await node.call("DEL", lender);
+        calls.defer(async () => void (await end()));
+        return end;
+      }
+
+      test("the last one of it (needs cluster)", async () => {
+        await lend("last", "10.69.0.2/31");
+        expect(await explainBorrower("last", { ipv4pools: '["last"]' })).toMatchObject([{ ip: "10.69.0.3", source: "borrowed" }]);
+      });
+
+      test("one that it asks for (needs cluster)", async () => {
+        await lend("asked", "10.69.0.4/31");
+        expect(await explainBorrower("asked", { ipAddrs: '["10.69.0.5"]' })).toMatchObject([{ ip: "10.69.0.5", source: "borrowed" }]);
+      });
+
+      test("the only one that is used there: then the block is empty (needs cluster)", async () => {
+        const end = await lend("left", "10.69.0.6/31");
+        expect(await explainBorrower("left", { ipv4pools: '["left"]' }, end)).toMatchObject([{ source: "taken over" }]);
+      });
+    });
+
     test("that shows the container of a pod before, which still has the address (needs cluster)", async () => {
       const annotations = { ipAddrs: '["10.67.0.56"]' };
       const { args } = await createPod(api, { name: "copied", annotations, spec: { nodeName: "node-a" } });

@@ -66,7 +66,7 @@ export interface Explanation {
 export async function explain(ports: TransactPorts, { replaces, ...question }: Question): Promise<Explanation> {
   const subject = { owner: question.owner, addresses: question.addresses };
   const decide = (facts: Facts, attempt: Try): Decision<Explanation> => {
-    const then = replaces === undefined ? facts : afterDel(replaces, facts, attempt);
+    const then = replaces === undefined ? facts : afterDel({ node: question.owner.node, isOwner: replaces }, facts, attempt);
     return { writes: [], result: explainOn(question, then, attempt) };
   };
   return await transact(ports, allocationQueries([subject]), decide);
