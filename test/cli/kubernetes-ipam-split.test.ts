@@ -1,4 +1,4 @@
-/** `ipam split` on a real API server, where one pool after another is made: it may be interrupted in between. */
+/** `ipam split` on a real API server, where each pool is a request of its own: it may be interrupted in between. */
 
 import { beforeEach, expect } from "bun:test";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
