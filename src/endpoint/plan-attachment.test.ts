@@ -55,7 +55,7 @@ describe("the link", () => {
 
   test("needs an MTU of 1280 for IPv6, and none for IPv4", () => {
     expect(() => planAttachment({ ...REQUEST, mtu: 1279 }, [V4, V6], NOTHING)).toThrow(
-      'set MTU of "eth0": got 1279, want 1280 or more for IPv6',
+      'set MTU of "eth0": got 1279, want 1280 or more for IPv6; correct "mtu", or without it the file "mtu" of "lib_dir"',
     );
     expect(planAttachment({ ...REQUEST, mtu: 1280 }, [V6], NOTHING).link.mtu).toBe(1280);
     expect(planAttachment({ ...REQUEST, mtu: 68 }, [V4], NOTHING).link.mtu).toBe(68);

@@ -65,7 +65,8 @@ const MIN_MTU_IPV6 = 1280;
 export function planAttachment(request: AttachmentRequest, addresses: readonly Address[], facts: AttachmentFacts): AttachmentPlan {
   const { network, workload, mtu, completeRecord } = request;
   if (mtu < MIN_MTU_IPV6 && addresses.some(({ family }) => family === 6)) {
-    throw new NetplugError("invalidConfig", `set MTU of ${quote(workload.ifName)}: got ${mtu}, want ${MIN_MTU_IPV6} or more for IPv6`);
+    const wanted = `want ${MIN_MTU_IPV6} or more for IPv6; correct "mtu", or without it the file "mtu" of "lib_dir"`;
+    throw new NetplugError("invalidConfig", `set MTU of ${quote(workload.ifName)}: got ${mtu}, ${wanted}`);
   }
   requireOwnName(workload, facts.record?.value);
   const podMac = request.mac ?? toOwnMac(workload);
