@@ -7,7 +7,7 @@
 import { messageOf } from "../lib/errors.ts";
 import { type Address, isLinkLocal, toAddressText, tryParseAddress } from "../lib/ip/address.ts";
 import { tryParseCidr } from "../lib/ip/cidr.ts";
-import { type Prefix, prefixOf } from "../lib/ip/prefix.ts";
+import { type Prefix, prefixOf, toPrefixText } from "../lib/ip/prefix.ts";
 import { parseJson } from "../lib/json.ts";
 import { quoteValue } from "../lib/quote.ts";
 import type { EndpointNAT } from "./workload-endpoint.ts";
@@ -60,12 +60,13 @@ export function parseFloatingIPs(text: string): readonly Address[] {
   return [...new Map(addresses.map((address) => [toAddressText(address), address])).values()];
 }
 
-/** Value of `allowedSourcePrefixes`; host bits are cleared. @throws {MalformedValue} */
+/** Value of `allowedSourcePrefixes`; host bits are cleared, and a prefix that is repeated by then counts once. @throws {MalformedValue} */
 export function parseSourcePrefixes(text: string): readonly Prefix[] {
-  return parseList(text, 'a JSON list of CIDRs such as ["192.0.2.0/24"]', (entry) => {
+  const prefixes = parseList(text, 'a JSON list of CIDRs such as ["192.0.2.0/24"]', (entry) => {
     const cidr = tryParseCidr(entry);
     return cidr === undefined ? undefined : prefixOf(cidr.address, cidr.length);
   });
+  return [...new Map(prefixes.map((prefix) => [toPrefixText(prefix), prefix])).values()];
 }
 
 /** The entries of a list that an endpoint is shown with: none where the annotation is absent or malformed. */

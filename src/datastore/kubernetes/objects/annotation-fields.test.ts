@@ -34,9 +34,10 @@ test("each floating address leads to the endpoint's address of its family, once"
   }
 });
 
-test("source prefixes lose their host bits", () => {
+test("source prefixes lose their host bits, and one that is repeated by then is shown once", () => {
   const prefixes = (value: string) => toShownSources({ "cni.netplug.io/allowedSourcePrefixes": value });
   expect(prefixes('["198.51.100.7/24", "fd00::1/8"]')).toEqual(["198.51.100.0/24", "fd00::/8"]);
+  expect(prefixes('["198.51.100.7/24", "fd00::/8", "198.51.100.0/24"]')).toEqual(["198.51.100.0/24", "fd00::/8"]);
   for (const value of ["", "x", "[]", '["10.0.0.0/8", "10.0.0.1"]']) expect(prefixes(value)).toEqual([]);
 });
 
