@@ -127,11 +127,15 @@ describe("GC", () => {
     using foreign = new TestNetns();
     const [keptID, staleID, foreignID] = [node.newContainerID(), node.newContainerID(), node.newContainerID()];
     await node.add(kept, { containerID: keptID });
-    await node.add(stale, { containerID: staleID });
+    const { ips } = await node.add(stale, { containerID: staleID });
+    const staleAddress = ips?.[0]?.address.split("/")[0] ?? "";
     await node.add(foreign, { containerID: foreignID, config: node.config({ name: "other-net" }) });
     const config = node.config({ "cni.dev/valid-attachments": [{ containerID: keptID, ifname: "eth0" }] });
     const reply = await node.call("GC", { config });
     expect([reply.status, reply.stdout]).toEqual([0, ""]);
+    const { namespace, pod } = node.datastore.podOf(staleID) ?? {};
+    const owner = namespace === undefined ? `of="${staleID}"` : `of="${staleID}" ofPod="${namespace}/${pod}"`;
+    expect(reply.stderr).toMatch(new RegExp(`released address without attachment address="${staleAddress}" ${owner}$`, "m"));
     expect(stale.link("eth0")).toBeUndefined();
     expect(nodePlace.link(node.hostSide(staleID))).toBeUndefined();
     expect(kept.link("eth0")).toBeDefined();

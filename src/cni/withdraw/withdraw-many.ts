@@ -5,6 +5,7 @@ import { toAlias } from "../../endpoint/names.ts";
 import type { DelRequest } from "../../endpoint/plan-del.ts";
 import { mayBeOf, toRecordQuery } from "../../endpoint/record.ts";
 import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
+import { toAddressText } from "../../lib/ip/address.ts";
 import type { Call } from "../call.ts";
 import { findLink } from "../link/find.ts";
 import { isOfAnotherNetwork } from "../link/remove.ts";
@@ -60,8 +61,11 @@ export async function withdrawBatch(
   const found = new Set<string>();
   for (let isAll = false; !isAll;) {
     const withdrawn = await withdraw(call, request);
-    for (const { owner } of withdrawn.released) {
-      log.info("released address without attachment", { of: owner.containerID });
+    for (const { address, owner } of withdrawn.released) {
+      const { containerID, namespace, pod } = owner;
+      // Not as "containerID" and "pod": those are the caller's, which may be another attachment's ADD or DEL.
+      const ofPod = pod === undefined || namespace === undefined ? pod : `${namespace}/${pod}`;
+      log.info("released address without attachment", { address: toAddressText(address), of: containerID, ofPod });
       found.add(attachmentKeyOf(owner));
     }
     ({ isAll } = withdrawn);
