@@ -53,10 +53,13 @@ export function isWritten(
   return isRight && disk.readText(path) === content;
 }
 
-/** Whether nothing is there, or a file without content: nobody writes such a one, but a crash of the machine may leave one. */
+/**
+ * Whether nothing is there, or what nobody writes as that file: one without content, which a crash of the machine may leave, or a folder, such as
+ * a mistaken mount makes. A folder stays: whoever puts the file there fails, and says so.
+ */
 export function isGone(disk: Pick<DurableFiles, "statLink">, path: string): boolean {
   const facts = disk.statLink(path);
-  return facts === undefined || (facts.isRegular && facts.sizeBytes === 0);
+  return facts === undefined || facts.isFolder || (facts.isRegular && facts.sizeBytes === 0);
 }
 
 /** Whether a file of this name is one that {@link putAtomically} was making. */
