@@ -34,6 +34,24 @@ test("ptp: the pod reaches the node by its gateway, and DEL releases", async () 
   await expectReleased("ptp", containerID, pod, config);
 });
 
+test("ptp: the route to its block is the pod's only one, and the log warns of others that the config lists", async () => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const config = configFor("ptp", {}, { routes: [{ dst: "0.0.0.0/0" }] });
+  const added = await node.call("ADD", { plugin: "ptp", containerID, netns: pod.path, config });
+  expect(added).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining('WARNING "ipam.routes" has no effect under another main plugin'),
+  });
+  const routes = JSON.parse(pod.must(["ip", "-json", "route"])) as readonly { readonly dst: string }[];
+  expect(routes.map(({ dst }) => dst)).toEqual([expect.stringMatching(/^10\.65\.0\.\d+\/26$/), "169.254.1.1"]);
+  await expectReleased("ptp", containerID, pod, config);
+
+  const without = await node.call("ADD", { plugin: "ptp", containerID, netns: pod.path, config: configFor("ptp", {}, { routes: [] }) });
+  expect(without).toMatchObject({ status: 0, stderr: expect.not.stringContaining("WARNING") });
+  await expectReleased("ptp", containerID, pod, config);
+});
+
 test.each(["bridge", "macvlan"])("%s as plain layer 2: two pods of one block reach each other", async (type) => {
   const master = "npgt-m0";
   if (type === "macvlan") {

@@ -35,6 +35,8 @@ import { renewAddresses } from "./renew.ts";
  */
 export async function addAddresses(call: Call, answer: (result: CniResult) => void): Promise<void> {
   checkAddable(call);
+  if ((call.config.ipam.routes ?? []).length > 0)
+    call.log.warning('"ipam.routes" has no effect under another main plugin: the pod gets no route but that to its block');
   const { kernel } = call.host;
   const early = isPodLookedUp(call) ? undefined : toAddressRequest(call);
   // Addresses alone need no namespace: none named, or a path to something else, is no error here.
