@@ -227,3 +227,42 @@ test("on the way back no address that is in use is given, and a GC releases what
   for (const pod of [staying, fresh, again]) await del(pod, before());
   expect([await inUse(), await problems(env)]).toEqual([0, []]);
 });
+
+test("a pool that a network config names must be the second range's: one that is disabled is refused (needs cluster)", async () => {
+  const { node } = world;
+  await prepare();
+  const naming = (...pools: readonly string[]): Json => world.node.config({ ipam: { ipv4_pools: pools } });
+  using netns = new TestNetns();
+  await createPod(world.datastore.api, { name: "early", spec: { nodeName: node.nodename } });
+  const containerID = node.newContainerID();
+  const refused = await node.call("ADD", { containerID, netns: netns.path, config: naming("blue", "moving"), args: argsOf("early") });
+  expect(refused.json).toMatchObject({ code: 100, msg: expect.stringContaining('use pool "blue": it is disabled') });
+  const given = await add("late", naming("moving"));
+  expect(addressesOf([given])).toEqual([expect.stringMatching(/^10\.66\./)]);
+  await del(given, after());
+});
+
+test("before a second try pods are recorded as they are by then, and what the first one left is found (needs cluster)", async () => {
+  const { datastore } = world;
+  const [first, staying] = [await add("renewed", before()), await add("staying", before())];
+  const left = addressesOf([first]);
+  await prepare();
+  await copyEndpoints();
+  await adopt();
+
+  await del(first, before());
+  const renewed = await add("renewed", before());
+  await type(DOCUMENT.block("", "kubectl annotate").replace("kubectl annotate", DOCUMENT.one("kubectl annotate")));
+  const records = await readPodRecords(datastore.api);
+  for (const pod of [renewed, staying])
+    expect(records.find((one) => one.pod === pod.name)?.addresses).toEqual(pod.netns.addresses(pod.ifname));
+  const found = (await problems()).filter((one) => one["class"] === "leaked-address").map((one) => one["object"]);
+  expect(found.toSorted()).toEqual(left.toSorted());
+  for (const address of found) await world.node.ctl(["ipam", "release", `--ip=${String(address)}`]);
+
+  await prepare();
+  expect(await adopt()).toContain("allocated 2 of 4 addresses in use on this host, 2 already were\n");
+  expect(await problems()).toEqual([]);
+  await expectWhole([renewed, staying], after);
+  for (const pod of [renewed, staying]) await del(pod, after());
+});
