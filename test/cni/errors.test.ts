@@ -371,6 +371,9 @@ test.each([
   using host = new TestNetns();
   host.must(["sysctl", "-qw", "net.ipv6.conf.lo.disable_ipv6=1"]);
   host.must(["ip", "link", "set", "lo", "up"]);
-  const { stdout } = host.run(["env", "CNI_COMMAND=STATUS", "CNI_PATH=/", pluginPath("netplug")], JSON.stringify(node.config(datastore)));
+  const { stdout } = host.run(
+    ["env", "-i", "CNI_COMMAND=STATUS", "CNI_PATH=/", pluginPath("netplug")],
+    JSON.stringify(node.config(datastore)),
+  );
   expect((JSON.parse(stdout) as Json)["msg"]).toEndWith("://[::1]:1: cannot assign requested address");
 });
