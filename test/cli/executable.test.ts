@@ -121,7 +121,11 @@ describe("usage", () => {
     [["get", "ipp", "-o", "custom-columns=A:"], 'read custom-columns: got "A:", want a path such as .metadata.name', "get --help"],
     [["get", "ipp", "--output="], 'read option "--output": got "", want json, yaml, wide, name or custom-columns', "get --help"],
     [["get", "ipp", "-o="], 'read option "--output": got "", want json, yaml, wide, name or custom-columns', "get --help"],
-    [["delete", "wep", "a", "--namespace="], 'read option "--namespace": got "", want a name\n', "delete --help"],
+    [
+      ["delete", "wep", "a", "--namespace="],
+      'read option "--namespace": got "", want a DNS name in lower case: letters, digits, `-` and `.`\n',
+      "delete --help",
+    ],
     [["ipam", "show", "--ip="], 'read option "--ip": parse address: got ""', "ipam show --help"],
     [["ipam", "split"], "read arguments: N is missing", "ipam split --help"],
     [["ipam", "release", "--ip=10.0.0.1", "--ip=10.0.0.2"], 'read option "--ip": got it twice, want it once', "ipam release --help"],

@@ -210,7 +210,7 @@ describe("on Kubernetes", () => {
     [["--pod=unbound", "--namespace=shop"], 2, 'got no --node, and pod "shop/unbound" is bound to none yet: kubectl describe pod says why'],
     [["--namespace=shop"], 2, "read options: got no --node, want one, or a --pod that is bound to one"],
     [["--node=n1", "--pod="], 2, 'read option "--pod": got "", want NAME or NAMESPACE/NAME'],
-    [["--node=n1", "--namespace="], 2, 'read option "--namespace": got "", want a name'],
+    [["--node=n1", "--namespace="], 2, 'read option "--namespace": got "", want a DNS name in lower case'],
     [
       ["--node=n1", "--pod=shop/unbound", "-n", "default"],
       2,

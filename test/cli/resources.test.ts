@@ -6,6 +6,7 @@ const world = shareEtcdCliWorld();
 
 beforeEach(() => world.reset());
 
+const NAMESPACE = "want a DNS name in lower case: letters, digits, `-` and `.`";
 const ENDPOINT = endpointYaml({ containerID: "c1", node: "n1", namespace: "prod", ipNetworks: ["10.65.0.7"] });
 
 describe("create, apply, replace", () => {
@@ -161,11 +162,10 @@ describe("create, apply, replace", () => {
     ["delete", "a/b"],
   ])("%s refuses a namespace of the command line that none can be called: %p", async (verb, namespace) => {
     const stdin = endpointYaml({ containerID: "c1", node: "n1" });
-    const want = "want a DNS name in lower case: letters, digits, `-` and `.`";
     expect(await world.ctl([verb, "-f", "-", "-n", namespace], { stdin })).toEqual({
       status: 2,
       stdout: "",
-      stderr: `netplugctl: read option "--namespace": got "${namespace}", ${want}\nnext: netplugctl ${verb} --help\n`,
+      stderr: `netplugctl: read option "--namespace": got "${namespace}", ${NAMESPACE}\nnext: netplugctl ${verb} --help\n`,
     });
     expect(await world.stored("/netplug/v3/workloadendpoints/")).toEqual({});
   });
@@ -299,10 +299,11 @@ describe("get", () => {
     { argv: ["patch", "ipp", "-p", "{}"], message: "read arguments: want KIND NAME or KIND/NAME" },
     { argv: ["label", "ipp"], message: "read arguments: want KIND NAME or KIND/NAME" },
     { argv: ["label", ""], message: "read arguments: want KIND NAME or KIND/NAME" },
-    { argv: ["get", "wep", "-n", ".."], message: 'read option "--namespace": got "..", want a name' },
-    { argv: ["get", "wep", "-n", ""], message: 'read option "--namespace": got "", want a name' },
-    { argv: ["get", "wep", "a", "-n", "a/b"], message: 'read option "--namespace": got "a/b", want a name' },
-    { argv: ["delete", "wep", "a", "-n", "../x"], message: 'read option "--namespace": got "../x", want a name' },
+    { argv: ["get", "wep", "-n", ".."], message: `read option "--namespace": got "..", ${NAMESPACE}` },
+    { argv: ["get", "wep", "-n", ""], message: `read option "--namespace": got "", ${NAMESPACE}` },
+    { argv: ["get", "wep", "a", "-n", "a/b"], message: `read option "--namespace": got "a/b", ${NAMESPACE}` },
+    { argv: ["get", "wep", "a", "-n", "Prod"], message: `read option "--namespace": got "Prod", ${NAMESPACE}` },
+    { argv: ["delete", "wep", "a", "-n", "../x"], message: `read option "--namespace": got "../x", ${NAMESPACE}` },
   ])("$argv is wrong usage, whatever the datastore", async ({ argv, message }) => {
     const expected = { status: 2, stdout: "", stderr: `netplugctl: ${message}\nnext: netplugctl ${argv[0]} --help\n` };
     expect(await world.ctl(argv)).toEqual(expected);

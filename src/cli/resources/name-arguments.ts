@@ -3,6 +3,7 @@
 import type { KindInfo } from "../../api/registry.ts";
 import type { Kind } from "../../api/resource.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
+import { isDnsName } from "../../lib/characters.ts";
 import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failure.ts";
 import { parseKind } from "../arguments/kind-names.ts";
@@ -87,12 +88,14 @@ export function checkNamespace(named: readonly Pick<Named, "info">[], namespace:
   if (!kinds.some(({ namespaced }) => namespaced)) {
     throw new UsageError(`use namespace ${quote(namespace)}: ${kinds.map(({ plural }) => plural).join(", ")} have no namespace`);
   }
-  checkNameOption("namespace", namespace);
+  checkNamespaceName(namespace);
 }
 
-/** @throws {UsageError} for what nothing can be called */
-export function checkNameOption(option: string, name: string): void {
-  if (!isPathStep(name) || name.includes("/")) throw new UsageError(`read option "--${option}": got ${quote(name)}, want a name`);
+/** @throws {UsageError} for what no namespace is called */
+export function checkNamespaceName(namespace: string): void {
+  if (isDnsName(namespace)) return;
+  const want = "want a DNS name in lower case: letters, digits, `-` and `.`";
+  throw new UsageError(`read option "--namespace": got ${quote(namespace)}, ${want}`);
 }
 
 function checkName(name: string): void {

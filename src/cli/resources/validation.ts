@@ -4,12 +4,12 @@ import { type Problem, UnknownKind, ValidationError } from "../../api/schema/pro
 import type { AnyResource } from "../../api/registry.ts";
 import { KINDS } from "../../api/registry.ts";
 import { validateResource } from "../../api/validate.ts";
-import { isDnsName } from "../../lib/characters.ts";
 import { overlaps, parsePrefix, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { checkSelector } from "../../policy/selector/check.ts";
-import { CommandFailed, EXIT, UsageError } from "../failure.ts";
+import { CommandFailed, EXIT } from "../failure.ts";
 import type { InputDocument } from "./documents.ts";
+import { checkNamespaceName } from "./name-arguments.ts";
 
 /** A document that passed. */
 export interface ValidDocument {
@@ -37,10 +37,7 @@ interface CheckedDocuments {
  * @throws {UsageError} for what no namespace is called
  */
 export function checkDocuments(documents: readonly InputDocument[], namespace: string | undefined, fallback?: string): CheckedDocuments {
-  if (namespace !== undefined && !isDnsName(namespace))
-    throw new UsageError(
-      `read option "--namespace": got ${quote(namespace)}, want a DNS name in lower case: letters, digits, \`-\` and \`.\``,
-    );
+  if (namespace !== undefined) checkNamespaceName(namespace);
   const valid: ValidDocument[] = [];
   const invalid: InvalidDocument[] = [];
   for (const { value, origin } of documents) {

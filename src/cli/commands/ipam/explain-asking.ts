@@ -13,7 +13,7 @@ import { CommandFailed, UsageError } from "../../failure.ts";
 import type { Cli, OpenKube } from "../../io.ts";
 import type { AskingPod } from "../../kubernetes/asking-pod.ts";
 import type { ReportFormat } from "../../output/format.ts";
-import { checkNameOption, isPathStep } from "../../resources/name-arguments.ts";
+import { checkNamespaceName, isPathStep } from "../../resources/name-arguments.ts";
 
 /** By their names on the command line. */
 const FAMILIES = { IPv4: 4, IPv6: 6 } as const satisfies Record<string, Family>;
@@ -82,7 +82,7 @@ function toPodName({ pod, namespace }: ExplainFlags): { readonly namespace: stri
   const words = pod?.split("/") ?? [];
   if (words.length > 2 || !words.every(isPathStep))
     throw new UsageError(`read option "--pod": got ${quote(pod ?? "")}, want NAME or NAMESPACE/NAME`);
-  if (namespace !== undefined) checkNameOption("namespace", namespace);
+  if (namespace !== undefined) checkNamespaceName(namespace);
   const [name, ofName = namespace] = words.toReversed();
   if (namespace !== undefined && ofName !== namespace)
     throw new UsageError(`read options: got ${quote(namespace)} as --namespace, and ${quote(pod ?? "")} as --pod, want one namespace`);
