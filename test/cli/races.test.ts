@@ -5,7 +5,7 @@ import type { Datastore, Query, Write } from "../../src/datastore/datastore.ts";
 import { allocateFor, releaseOf } from "../support/cli/container-addresses.ts";
 import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
-import { changedAfter, changedBefore } from "../support/ipam/faulty-datastore.ts";
+import { changedAfter, changedBefore, type Fault, FaultyDatastore } from "../support/ipam/faulty-datastore.ts";
 
 const world = shareEtcdCliWorld();
 beforeEach(async () => {
@@ -192,6 +192,20 @@ test("a pool that others go on enabling is not deleted, and empty blocks that we
   const { status, stdout, stderr } = await world.ctl(["delete", "ippool", "blue"], { instead });
   expect([status, stdout, stderr]).toEqual([1, "", expect.stringContaining('delete ippool "blue": others keep changing it')]);
   expect(await stored("ippools/blue")).toEqual(withSpec({ disabled: false }));
+});
+
+test.each<[fault: Fault, left: object | undefined]>([
+  ["applied, reply lost", undefined],
+  ["not applied, reply lost", withSpec({ disabled: true })],
+])("of a pool whose deletion was %s nobody says that it is there", async (fault, left) => {
+  const instead = (datastore: Datastore): Datastore => {
+    const faulty = new FaultyDatastore(datastore);
+    return changedBefore(faulty.datastore, "delete", async () => void (faulty.next = fault));
+  };
+  const { status, stderr } = await world.ctl(["delete", "ippool", "blue"], { instead });
+  const warning = "warning: ippool/blue was disabled, so that it could be deleted, and stays so if it is still there; to enable it again: ";
+  expect([status, stderr]).toEqual([1, expect.stringContaining(warning)]);
+  expect(await stored("ippools/blue")).toEqual(left as object);
 });
 
 test("blocks that were released before somebody enabled the pool are counted too", async () => {

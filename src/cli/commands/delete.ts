@@ -2,6 +2,7 @@
 
 import { KINDS } from "../../api/registry.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
+import { OutcomeUnknown } from "../../datastore/outcome-unknown.ts";
 import { refOf } from "../../datastore/resource-ref.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { toTimeText } from "../../lib/time-text.ts";
@@ -75,9 +76,10 @@ async function deleteOnePool(cli: Cli, target: Target, name: string): Promise<st
     return `${describeDeletion(deletion)}${toBlocksText(deletion)}`;
   } catch (thrown) {
     const enable = toCommandLine(cli, `patch ippool ${toWord(name)} -p '{"spec":{"disabled":false}}'`);
+    const stays = thrown instanceof OutcomeUnknown ? "stays so if it is still there" : "stays so";
     // Whoever cannot delete it now may want its addresses until then.
     if (isDisabled && !(thrown instanceof NotFound))
-      note(cli, `warning: ippool/${name} was disabled, so that it could be deleted, and stays so; to enable it again: ${enable}`);
+      note(cli, `warning: ippool/${name} was disabled, so that it could be deleted, and ${stays}; to enable it again: ${enable}`);
     throw thrown;
   }
 }
