@@ -2,6 +2,7 @@
 
 import { beforeEach, expect } from "bun:test";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
+import { changedBefore } from "../support/ipam/faulty-datastore.ts";
 import type { Datastore, Write } from "../../src/datastore/datastore.ts";
 
 const [test, world] = shareKubernetesCliWorld(async (world) => void (await world.done(["init"])));
@@ -15,18 +16,11 @@ beforeEach(async () => {
   await setReady(false);
 });
 
-/** As if the command was killed after these of its writes: when that is cannot be chosen from outside. */
+/** As if the command was killed after these writes of its last commit: when that is cannot be chosen from outside. */
 function killedAfter(datastore: Datastore, isDone: (write: Write) => boolean): Datastore {
-  return new Proxy(datastore, {
-    get: (target, key) => {
-      if (key === "commit")
-        return async (writes: readonly Write[]) => {
-          await target.commit(writes.filter(isDone));
-          throw new Error("killed");
-        };
-      const value = Reflect.get(target, key) as unknown;
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
-    },
+  return changedBefore(datastore, "delete", async (writes) => {
+    await datastore.commit(writes.filter(isDone));
+    throw new Error("killed");
   });
 }
 
@@ -57,6 +51,7 @@ test("one that was interrupted is finished by the same command, and by no other 
 test("what another number of parts has left is in the way also where this one makes no part of its name (needs cluster)", async () => {
   const isDone = creates("split-pods-3");
   expect((await world.ctl(split(4), { instead: (datastore) => killedAfter(datastore, isDone) })).status).toBe(1);
+  await world.done(["delete", "ippool", "split-pods-0"]);
   expect(await world.ctl(split(2))).toEqual(refused("split-pods-3", "10.65.0.192/26", "is not what this split makes"));
   expect(await world.done(["get", "ippools", "-o", "name"])).toBe("ippool/pods\nippool/split-pods-3\n");
   await world.done(["delete", "ippool", "split-pods-3"]);
@@ -74,6 +69,16 @@ test("a part that is being deleted is not taken for made: its range would have n
   expect(await world.ctl(split(2))).toEqual(refused("split-pods-1", "10.65.0.128/25", "is being deleted"));
   await setFinalizers([]);
   expect(await world.done(split(2))).toStartWith(
-    "ippool/split-pods-0 created (10.65.0.0/25)\nippool/split-pods-1 created (10.65.0.128/25)\nippool/pods deleted\n",
+    "ippool/split-pods-0 exists (10.65.0.0/25)\nippool/split-pods-1 created (10.65.0.128/25)\nippool/pods deleted\n",
   );
+});
+
+test("one into another number of parts that began meanwhile leaves nothing in its way (needs cluster)", async () => {
+  const isDone = creates("split-pods-1");
+  const begin = () => world.ctl(split(2), { instead: (datastore) => killedAfter(datastore, isDone) });
+  expect(await world.ctl(split(4), { instead: (datastore) => changedBefore(datastore, "create", begin) })).toEqual(
+    refused("split-pods-0", "10.65.0.0/25", "is not what this split makes"),
+  );
+  expect(await world.done(["get", "ippools", "-o", "name"])).toBe("ippool/pods\nippool/split-pods-0\nippool/split-pods-1\n");
+  expect(await world.done(split(2))).toContain("ippool/pods deleted\n");
 });

@@ -31,6 +31,11 @@ export interface Part {
 export interface SplitPlan {
   /** In address order. */
   readonly parts: readonly Part[];
+  /**
+   * Makes the first part alone, whose name a split into any number has; undefined when it is there. Where a commit is not applied at once, who makes
+   * this part first is the only one to make others: parts of two splits would overlap.
+   */
+  readonly claim: readonly Write[] | undefined;
   /** Takes the place of the pool; holds as long as nobody changes it, or unlocks the datastore. */
   readonly writes: readonly Write[];
 }
@@ -95,8 +100,10 @@ export function planSplit(
   });
   const leftOver = findLeftOver(name, understood.cidr, parts, pools);
   if (leftOver !== undefined) throw new PartTaken(name, leftOver);
+  const first = made[0]?.found === undefined ? made[0] : undefined;
   const remove: Write = { op: "delete", ref: { kind: "IPPool", name }, revision: pool.revision };
   return {
+    claim: first && [locked, { op: "create", resource: first.part }],
     parts: made.map(({ part, found }) => ({ pool: part, isThere: found !== undefined })),
     writes: [locked, ...made.map(({ part, found }) => makeOrExpect(part, found)), remove],
   };
