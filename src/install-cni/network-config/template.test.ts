@@ -42,6 +42,7 @@ describe("what a runtime takes for a network config", () => {
   const plugins = [{ type: "netplug" }, { type: "portmap" }];
   test.each<[document: unknown, fileName: string]>([
     [{ name: "pods", plugins }, "10.conflist"],
+    [{ name: "pods", plugins, disableCheck: true, disableGC: "True", loadOnlyInlinedPlugins: false }, "10.conflist"],
     [{ name: "pods", type: "netplug" }, "10.conf"],
     [{ name: "pods", type: "netplug" }, "10.json"],
   ])("%j as %s", (document, fileName) => expect(() => checkNetworkConfig(JSON.stringify(document), fileName, "it")).not.toThrow());
@@ -58,6 +59,10 @@ describe("what a runtime takes for a network config", () => {
     ['{"name": "a", "plugins": [{"type": "x"}]}', "10.conf", '"10.conf" is no name for one: want .conflist; set CNI_CONF_NAME'],
     ['{"name": "a", "type": "netplug"}', "10.conflist", 'not read from "10.conflist"; make it a list, or set CNI_CONF_NAME'],
     ['{"name": "a", "plugins": [{"type": ""}]}', "10.conflist", '"plugins[0].type": got "", want the name of a plugin'],
+    ['{"name": "a", "plugins": [{"type": "x"}], "disableGC": "yes"}', "10.conflist", '"disableGC": got "yes", want true or false'],
+    ['{"name": "a", "plugins": [{"type": "x"}], "disableCheck": 1}', "10.conflist", '"disableCheck": got 1, want true or false'],
+    ['{"name": "a", "plugins": [{"type": "x"}], "disableGC": [true]}', "10.conflist", '"disableGC": got a list, want true or false'],
+    ['{"name": "a", "plugins": [{"type": "x"}], "disableGC": null}', "10.conflist", '"disableGC": got null, want true or false'],
     ['{"name": "a"}', "10.conf", '"type": got nothing'],
     ['{"name": "a", "type": ""}', "10.conf", '"type": got "", want the name of a plugin'],
     ['{"name": "a", "type": ["x"]}', "10.conf", '"type": got a list'],

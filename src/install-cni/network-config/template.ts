@@ -32,6 +32,9 @@ export function fillTemplate(text: string, values: Placeholders, origin: string)
   });
 }
 
+/** Keys of a list that libcni reads itself; it refuses the whole list for one of another value. */
+const SWITCHES = ["disableCheck", "disableGC", "loadOnlyInlinedPlugins"];
+
 /**
  * Checks what a runtime needs to take a network config for one at all; what is in a plugin's part, that plugin checks.
  *
@@ -63,5 +66,12 @@ export function checkNetworkConfig(text: string, fileName: string, origin: strin
       const own: unknown = isJsonObject(plugin) ? plugin["type"] : undefined;
       if (typeof own !== "string" || own === "") refuse(`"plugins[${index}].type": got ${quoteValue(own)}, want the name of a plugin`);
     }
+    const wrong = SWITCHES.find((key) => document[key] !== undefined && !isSwitch(document[key]));
+    if (wrong !== undefined) refuse(`"${wrong}": got ${quoteValue(document[wrong])}, want true or false`);
   } else if (typeof type !== "string" || type === "") refuse(`"type": got ${quoteValue(type)}, want the name of a plugin`);
+}
+
+/** libcni takes a text, too, and its letters in either case. */
+function isSwitch(value: unknown): boolean {
+  return typeof value === "boolean" || (typeof value === "string" && /^(?:true|false)$/i.test(value));
 }
