@@ -14,7 +14,7 @@ import type { InstallHost } from "./host.ts";
 import { warnOfMoves, warnOfNodeName } from "./network-config/config-moves.ts";
 import { EarlierConfigs } from "./network-config/earlier-configs.ts";
 import { makeConfigText } from "./network-config/config-text.ts";
-import { warnOfMissingPlugins } from "./network-config/missing-plugins.ts";
+import { warnOfMissingPlugins, warnOfOldPlugins } from "./network-config/named-plugins.ts";
 import { NodeRuntime } from "./network-config/node-runtime.ts";
 import { warnOfSettings } from "./settings-warnings.ts";
 import { KUBECONFIG_NAME } from "./settings/file-names.ts";
@@ -77,6 +77,7 @@ export class Installation implements Disposable {
     // Of our own config's the choice of its version has warned.
     if (settings.template !== undefined) {
       warnOfMissingPlugins(newest, settings.template, this.#folders.bin, { disk: this.#host.disk, log: this.#log });
+      await warnOfOldPlugins(newest, this.#folders.bin, this.#host, this.#log);
     }
     if (this.#account !== undefined) this.#grant = await requestFirstToken(this.#account, settings.isOnce, this.#host, this.#log);
     const config = (await this.#adaptToRuntime(newest)) ?? newest;

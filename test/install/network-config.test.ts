@@ -126,44 +126,6 @@ describe("the network config", () => {
     expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({ cniVersion: "1.1.0" });
   });
 
-  test.each<[entries: readonly object[], missing: readonly string[]]>([
-    [[{ type: "netplug", ipam: { type: "netplug-ipam" } }, { type: "portmap" }, { type: "linked" }], []],
-    [
-      [{ type: "netplug", ipam: { type: "netplug-ipam" } }, { type: "bandwidth" }, { type: "portmap" }, { type: "tuning" }],
-      ["bandwidth", "tuning"],
-    ],
-    [
-      [{ type: "ptp", ipam: { type: "host-local" } }, { type: "portmap" }, { type: "ptp" }],
-      ["ptp", "host-local"],
-    ],
-    // No file can have such a name, nor does a runtime look in another folder.
-    [
-      [{ type: "netplug", ipam: { type: "netplug-ipam" } }, { type: "x".repeat(256) }, { type: "nul\0" }, { type: "../bin/portmap" }],
-      ["x".repeat(256), "nul\0", "../bin/portmap"],
-    ],
-  ])("of a template with %j warns of the plugins that are not on the node, and is written: %j", async (plugins, missing) => {
-    using node = new InstallNode();
-    node.addPlugin("portmap", ["1.0.0"]);
-    symlinkSync("/nowhere/linked", join(node.binDir, "linked"));
-    const template = JSON.stringify({ name: "a", cniVersion: "1.0.0", plugins });
-    const { status, log } = await node.run({ env: { CNI_NETWORK_CONFIG: template } });
-    expect([status, node.read(`net.d/${CONFLIST}`)]).toEqual([0, template]);
-    const warnings = log.filter(({ msg }) => msg.includes("not in the folder of plugins"));
-    expect(warnings.map(({ level, fields }) => [level, fields["names"]])).toEqual(missing.length === 0 ? [] : [["WARNING", missing]]);
-  });
-
-  test.each([
-    ["CNI_NETWORK_CONFIG", (text: string) => text],
-    ["the file that CNI_NETWORK_CONFIG_FILE names", (_text: string, path: string) => path],
-  ])("of a template with a plugin that is not on the node warns to take it out of %s", async (place, toValue) => {
-    using node = new InstallNode();
-    const text = '{"name":"a","plugins":[{"type":"x"}]}';
-    node.write("template", text);
-    const variable = /CNI_\w+/.exec(place)?.[0] ?? "";
-    const { log } = await node.run({ env: { [variable]: toValue(text, join(node.folder, "template")) } });
-    expect(log.find(({ fields }) => "names" in fields)?.fields["want"]).toBe(`install them, or take them out of ${place}`);
-  });
-
   test("of a template stays as it is, and a runtime that does not know its version is warned of", async () => {
     await using nodes = startTokenServer(({ path }) =>
       path.startsWith("/api/v1/nodes/")

@@ -10,7 +10,16 @@ export const NEWEST = "1.1.0";
 /** What every chained plugin of the last years knows. */
 export const SAFE = "1.0.0";
 
+/** Of a plugin that has said which versions it knows. */
+export const UNKNOWN = `it does not know ${NEWEST}`;
+
 const TIMEOUT_MS = 5_000;
+
+/** Whether a network config is of the newest version. */
+export function saysNewest(config: string): boolean {
+  const document = parseJson(config);
+  return isJsonObject(document) && document["cniVersion"] === NEWEST;
+}
 
 /**
  * The version for a network config: 1.1.0 when each of the chained plugins lists it, else 1.0.0. The log says which plugin does not, and
@@ -27,8 +36,8 @@ export async function findCommonVersion(folder: string, plugins: readonly string
   return version;
 }
 
-/** @returns why the newest version cannot be used with this plugin; undefined when it can */
-async function findObstacle(path: string, { disk, env, processes }: InstallHost): Promise<string | undefined> {
+/** @returns why the newest version cannot be used with this plugin, {@link UNKNOWN} for example; undefined when it can */
+export async function findObstacle(path: string, { disk, env, processes }: InstallHost): Promise<string | undefined> {
   if (disk.stat(path) === undefined) {
     return disk.statLink(path) === undefined
       ? "it is not in the folder of plugins; without it no pod gets a network"
@@ -44,7 +53,7 @@ async function findObstacle(path: string, { disk, env, processes }: InstallHost)
     if (status !== 0) return `it ends with status ${status} when asked for its versions`;
     const answer = parseJson(stdout);
     const versions = isJsonObject(answer) ? answer["supportedVersions"] : undefined;
-    return Array.isArray(versions) && versions.includes(NEWEST) ? undefined : `it does not know ${NEWEST}`;
+    return Array.isArray(versions) && versions.includes(NEWEST) ? undefined : UNKNOWN;
   } catch (thrown) {
     return messageOf(thrown);
   }

@@ -4,12 +4,11 @@
  */
 
 import { messageOf } from "../../lib/errors.ts";
-import { isJsonObject, parseJson } from "../../lib/json.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { PluginAccount } from "../account/plugin-account.ts";
 import type { InstallHost } from "../host.ts";
 import type { Settings } from "../settings/settings.ts";
-import { NEWEST, SAFE } from "./chained-version.ts";
+import { NEWEST, SAFE, saysNewest } from "./chained-version.ts";
 import { atVersion } from "./conflist.ts";
 
 /** containerd 1: its CNI library knows 1.0.0 at most. */
@@ -71,9 +70,4 @@ export class NodeRuntime {
         want: `cniVersion ${SAFE}`,
       });
   }
-}
-
-function saysNewest(config: string): boolean {
-  const document = parseJson(config);
-  return isJsonObject(document) && document["cniVersion"] === NEWEST;
 }
