@@ -34,7 +34,7 @@ test("ptp: the pod reaches the node by its gateway, and DEL releases", async () 
   await expectReleased("ptp", containerID, pod, config);
 });
 
-test("ptp: the route to its block is the pod's only one, and the log warns of others that the config lists", async () => {
+test("ptp: no route of the pod leads farther than to its block, and the log warns of those that the config lists", async () => {
   using pod = new TestNetns();
   const containerID = node.newContainerID();
   const config = configFor("ptp", {}, { routes: [{ dst: "0.0.0.0/0" }] });
