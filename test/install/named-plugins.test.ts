@@ -39,8 +39,9 @@ test.each<[cniVersion: string, old: readonly string[]]>([
   node.addPlugin("portmap", ["1.0.0"]);
   node.addPlugin("host-local", ["0.4.0", "1.0.0"]);
   node.addPlugin("tuning", ["1.0.0", "1.1.0"]);
-  node.addPlugin("silent", ["1.0.0"], 3);
-  const chained = ["portmap", "tuning", "silent", "none"].map((type) => ({ type }));
+  node.addPlugin("failing", ["1.0.0"], 3);
+  node.addPlugin("silent", undefined);
+  const chained = ["portmap", "tuning", "failing", "silent", "none"].map((type) => ({ type }));
   const plugins = [{ type: "netplug", ipam: { type: "netplug-ipam" } }, ...chained, { type: "tuning", ipam: { type: "host-local" } }];
   const template = JSON.stringify({ name: "a", cniVersion, plugins });
   const { status, log } = await node.run({ env: { CNI_NETWORK_CONFIG: template } });

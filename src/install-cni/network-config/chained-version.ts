@@ -53,7 +53,8 @@ export async function findObstacle(path: string, { disk, env, processes }: Insta
     if (status !== 0) return `it ends with status ${status} when asked for its versions`;
     const answer = parseJson(stdout);
     const versions = isJsonObject(answer) ? answer["supportedVersions"] : undefined;
-    return Array.isArray(versions) && versions.includes(NEWEST) ? undefined : UNKNOWN;
+    if (!Array.isArray(versions)) return "it does not say which versions it knows";
+    return versions.includes(NEWEST) ? undefined : UNKNOWN;
   } catch (thrown) {
     return messageOf(thrown);
   }

@@ -62,8 +62,8 @@ export class InstallNode implements Disposable {
     writeFileSync(this.executable, content);
   }
 
-  /** A plugin that answers VERSION. */
-  addPlugin(name: string, supportedVersions: readonly string[], status = 0): void {
+  /** A plugin that answers VERSION. @param supportedVersions undefined: it does not say */
+  addPlugin(name: string, supportedVersions: readonly string[] | undefined, status = 0): void {
     const path = join(this.binDir, name);
     const answer = JSON.stringify({ cniVersion: "1.0.0", supportedVersions });
     writeFileSync(path, `#!/bin/sh\n[ "$CNI_COMMAND" = VERSION ] || exit 9\nprintf '%s' '${answer}'\nexit ${status}\n`);
