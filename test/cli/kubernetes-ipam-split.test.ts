@@ -3,7 +3,7 @@
 import { beforeEach, expect } from "bun:test";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { changedBefore } from "../support/ipam/faulty-datastore.ts";
-import type { Datastore, Write } from "../../src/datastore/datastore.ts";
+import type { Datastore } from "../../src/datastore/datastore.ts";
 
 const [test, world] = shareKubernetesCliWorld(async (world) => void (await world.done(["init"])));
 
@@ -16,16 +16,14 @@ beforeEach(async () => {
   await setReady(false);
 });
 
-/** As if the command was killed after these writes of its last commit: when that is cannot be chosen from outside. */
-function killedAfter(datastore: Datastore, isDone: (write: Write) => boolean): Datastore {
-  return changedBefore(datastore, "delete", async (writes) => {
-    await datastore.commit(writes.filter(isDone));
-    throw new Error("killed");
-  });
-}
-
-const creates = (...names: readonly string[]): ((write: Write) => boolean) => {
-  return (write) => write.op === "create" && names.includes(write.resource.metadata.name);
+/** A split that is as if it was killed when it had made the first part and this one: when that is cannot be chosen from outside. */
+const killedAfter = async (part: string, parts: number): Promise<number> => {
+  const instead = (datastore: Datastore): Datastore =>
+    changedBefore(datastore, "delete", async (writes) => {
+      await datastore.commit(writes.filter((write) => write.op === "create" && write.resource.metadata.name === part));
+      throw new Error("killed");
+    });
+  return (await world.ctl(split(parts), { instead })).status;
 };
 
 const split = (parts: number): readonly string[] => ["ipam", "split", `${parts}`, "--name=pods"];
@@ -38,8 +36,7 @@ const refused = (part: string, cidr: string, why: string) => ({
 });
 
 test("one that was interrupted is finished by the same command, and by no other (needs cluster)", async () => {
-  const isDone = creates("split-pods-0", "split-pods-2");
-  expect((await world.ctl(split(4), { instead: (datastore) => killedAfter(datastore, isDone) })).status).toBe(1);
+  expect(await killedAfter("split-pods-2", 4)).toBe(1);
   expect(await world.ctl(split(2))).toEqual(refused("split-pods-0", "10.65.0.0/26", "is not what this split makes"));
   expect(await world.done(split(4))).toStartWith(
     "ippool/split-pods-0 exists (10.65.0.0/26)\nippool/split-pods-1 created (10.65.0.64/26)\n" +
@@ -49,8 +46,7 @@ test("one that was interrupted is finished by the same command, and by no other 
 });
 
 test("what another number of parts has left is in the way also where this one makes no part of its name (needs cluster)", async () => {
-  const isDone = creates("split-pods-3");
-  expect((await world.ctl(split(4), { instead: (datastore) => killedAfter(datastore, isDone) })).status).toBe(1);
+  expect(await killedAfter("split-pods-3", 4)).toBe(1);
   await world.done(["delete", "ippool", "split-pods-0"]);
   expect(await world.ctl(split(2))).toEqual(refused("split-pods-3", "10.65.0.192/26", "is not what this split makes"));
   expect(await world.done(["get", "ippools", "-o", "name"])).toBe("ippool/pods\nippool/split-pods-3\n");
@@ -60,8 +56,7 @@ test("what another number of parts has left is in the way also where this one ma
 });
 
 test("a part that is being deleted is not taken for made: its range would have no pool then (needs cluster)", async () => {
-  const isDone = creates("split-pods-1");
-  expect((await world.ctl(split(2), { instead: (datastore) => killedAfter(datastore, isDone) })).status).toBe(1);
+  expect(await killedAfter("split-pods-1", 2)).toBe(1);
   const setFinalizers = (finalizers: readonly string[]): Promise<string> =>
     world.api.kubectl(["patch", "ippool", "split-pods-1", "--type=merge", "-p", JSON.stringify({ metadata: { finalizers } })]);
   await setFinalizers(["example.com/backup"]);
@@ -74,8 +69,7 @@ test("a part that is being deleted is not taken for made: its range would have n
 });
 
 test("one into another number of parts that began meanwhile leaves nothing in its way (needs cluster)", async () => {
-  const isDone = creates("split-pods-1");
-  const begin = () => world.ctl(split(2), { instead: (datastore) => killedAfter(datastore, isDone) });
+  const begin = () => killedAfter("split-pods-1", 2);
   expect(await world.ctl(split(4), { instead: (datastore) => changedBefore(datastore, "create", begin) })).toEqual(
     refused("split-pods-0", "10.65.0.0/25", "is not what this split makes"),
   );
