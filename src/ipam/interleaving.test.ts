@@ -16,7 +16,7 @@ import { toAddressText } from "../lib/ip/address.ts";
 import { addressAt, toPrefixText } from "../lib/ip/prefix.ts";
 import type { Clock } from "../lib/ports.ts";
 import { seededRandom } from "../../test/support/seeded-random.ts";
-import { checkConsistency } from "./admin/check.ts";
+import { checkConsistency } from "./admin/check/check.ts";
 import { deleteEmptyBlocks } from "./gc.ts";
 import type { TransactPorts } from "./transact/transact.ts";
 

@@ -3,9 +3,9 @@
 import { type IPPoolSpec, withPoolDefaults } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
-import type { PoolWarning } from "../../ipam/admin/pool-warnings.ts";
-import { poolsOverNodes } from "../../ipam/admin/pools-over-nodes.ts";
-import { poolsOverServices, type ServiceCidr } from "../../ipam/admin/pools-over-services.ts";
+import type { PoolWarning } from "../../ipam/admin/pools/pool-warnings.ts";
+import { poolsOverNodes } from "../../ipam/admin/pools/pools-over-nodes.ts";
+import { poolsOverServices, type ServiceCidr } from "../../ipam/admin/pools/pools-over-services.ts";
 import { IP_RESERVATIONS } from "../../ipam/cluster.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { parsePrefix } from "../../lib/ip/prefix.ts";

@@ -1,8 +1,8 @@
 /** Addresses that pods keep while the blocks are gone, as when somebody deleted the definitions: a datastore made anew does not know them. */
 
 import type { Datastore } from "../../datastore/datastore.ts";
-import { takeInventory } from "../../ipam/admin/inventory.ts";
-import { isManagedElsewhere } from "../../ipam/admin/managed-elsewhere.ts";
+import { takeInventory } from "../../ipam/admin/check/inventory.ts";
+import { isManagedElsewhere } from "../../ipam/admin/endpoints/managed-elsewhere.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { type Cli, note } from "../io.ts";

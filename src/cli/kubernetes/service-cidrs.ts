@@ -1,6 +1,6 @@
 /** Where Services of the cluster get their addresses. An API server says so from Kubernetes 1.33 on, else only its command line. */
 
-import type { ServiceCidr } from "../../ipam/admin/pools-over-services.ts";
+import type { ServiceCidr } from "../../ipam/admin/pools/pools-over-services.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { isKubeError } from "../../kube/kube-error.ts";
 import type { KubeObject } from "../../kube/kube-object.ts";

@@ -1,6 +1,6 @@
 /** A pool that gives no address, in a line for people. */
 
-import type { PoolWarning } from "../../ipam/admin/pool-warnings.ts";
+import type { PoolWarning } from "../../ipam/admin/pools/pool-warnings.ts";
 import { quote } from "../../lib/quote.ts";
 
 /** The same line wherever it is printed. */

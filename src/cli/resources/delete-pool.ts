@@ -5,7 +5,7 @@ import { withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";
 import type { Resource } from "../../api/resource.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Revision, Stored, Write } from "../../datastore/datastore.ts";
-import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
+import { cidrOfPool } from "../../ipam/admin/pools/pool-cidr.ts";
 import { cooledDownAt, hasBegun } from "../../ipam/block.ts";
 import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
 import { type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";

@@ -1,7 +1,7 @@
 /** CIDRs of all pools, for a command that creates many pools, so that it need not list them for each: its own do not overlap. */
 
 import type { Datastore } from "../../datastore/datastore.ts";
-import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
+import { cidrOfPool } from "../../ipam/admin/pools/pool-cidr.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
 import type { Clock } from "../../lib/ports.ts";
 

@@ -9,7 +9,7 @@ import { parseAddress } from "../../lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { newBlock, take } from "../block.ts";
 import { allocate } from "../allocate.ts";
-import { checkConsistency } from "./check.ts";
+import { checkConsistency } from "./check/check.ts";
 import { findOwner, releaseAddress } from "./owner.ts";
 import { readUtilisation } from "./utilisation.ts";
 

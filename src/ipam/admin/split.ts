@@ -9,7 +9,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import { overlaps, type Prefix, subnetAt, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { toPoolTable } from "../pools.ts";
-import { cidrOfPool } from "./pool-cidr.ts";
+import { cidrOfPool } from "./pools/pool-cidr.ts";
 
 /** Most pools of one split: it is one commit. */
 const MAX_PARTS = 64;

@@ -8,10 +8,10 @@ import { addressAt, comparePrefixes, containsAddress, containsPrefix, overlaps, 
 import type { PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "../cluster.ts";
 import { toReservedSet } from "../reservations.ts";
-import { readBlockByBlock, type UncountedBlock } from "./blocks.ts";
-import { DamageList } from "./damage-list.ts";
-import { cidrOfPool } from "./pool-cidr.ts";
-import { type PoolWarning, poolWarnings } from "./pool-warnings.ts";
+import { readBlockByBlock, type UncountedBlock } from "./blocks/blocks.ts";
+import { DamageList } from "./blocks/damage-list.ts";
+import { cidrOfPool } from "./pools/pool-cidr.ts";
+import { type PoolWarning, poolWarnings } from "./pools/pool-warnings.ts";
 
 /** Numbers of addresses are exact, however large the pool. */
 export interface PoolUtilisation {

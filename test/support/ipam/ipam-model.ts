@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import fc from "fast-check";
 import { MemoryDatastore } from "../../../src/datastore/memory/memory-datastore.ts";
-import { checkConsistency } from "../../../src/ipam/admin/check.ts";
+import { checkConsistency } from "../../../src/ipam/admin/check/check.ts";
 import { deleteEmptyBlocks } from "../../../src/ipam/gc.ts";
 import { allocate } from "../../../src/ipam/allocate.ts";
 import { compareTexts } from "../../../src/lib/characters.ts";

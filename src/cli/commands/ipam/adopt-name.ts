@@ -1,6 +1,6 @@
 /** Whether this host can be the node that a person names: nobody but a person would release what another name gets. */
 
-import type { Inventory } from "../../../ipam/admin/inventory.ts";
+import type { Inventory } from "../../../ipam/admin/check/inventory.ts";
 import { isSameAttachment } from "../../../ipam/block.ts";
 import { toAddressText } from "../../../lib/ip/address.ts";
 import { quote } from "../../../lib/quote.ts";

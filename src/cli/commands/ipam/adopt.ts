@@ -6,8 +6,8 @@ import { type DatastoreConfig, onNode } from "../../../datastore/config/datastor
 import type { Datastore } from "../../../datastore/datastore.ts";
 import { isNodeName, NODE_NAME } from "../../../endpoint/names.ts";
 import { type Adoption, adoptAddress, giveBackAddress } from "../../../ipam/admin/adopt.ts";
-import { type Inventory, takeInventory } from "../../../ipam/admin/inventory.ts";
-import { isManagedElsewhere } from "../../../ipam/admin/managed-elsewhere.ts";
+import { type Inventory, takeInventory } from "../../../ipam/admin/check/inventory.ts";
+import { isManagedElsewhere } from "../../../ipam/admin/endpoints/managed-elsewhere.ts";
 import { isSameAttachment } from "../../../ipam/block.ts";
 import { describeAllocation } from "../../../ipam/owner-text.ts";
 import { toAddressText } from "../../../lib/ip/address.ts";

@@ -1,8 +1,8 @@
 /** `ipam check`: what contradicts itself between pools, blocks and endpoints. */
 
-import { checkConsistency } from "../../../ipam/admin/check.ts";
-import type { ServiceCidr } from "../../../ipam/admin/pools-over-services.ts";
-import type { ProblemClass } from "../../../ipam/admin/problems.ts";
+import { checkConsistency } from "../../../ipam/admin/check/check.ts";
+import type { ServiceCidr } from "../../../ipam/admin/pools/pools-over-services.ts";
+import type { ProblemClass } from "../../../ipam/admin/check/problems.ts";
 import { withDatastore } from "../../access/access.ts";
 import { EXIT } from "../../failure.ts";
 import { toCommandLine } from "../../suggested-commands.ts";

@@ -1,7 +1,7 @@
 /** Work on one address whose block cannot be read: where the damage is, and what finds out more. */
 
-import { readAllBlocks } from "../../../ipam/admin/blocks.ts";
-import { DamageList } from "../../../ipam/admin/damage-list.ts";
+import { readAllBlocks } from "../../../ipam/admin/blocks/blocks.ts";
+import { DamageList } from "../../../ipam/admin/blocks/damage-list.ts";
 import type { Damage, Datastore } from "../../../datastore/datastore.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { type Address, toAddressText } from "../../../lib/ip/address.ts";

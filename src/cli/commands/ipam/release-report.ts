@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import type { Allocation } from "../../../api/ipam-block.ts";
-import { EndpointsUnread, type LeakEnd, type ReportedLeak, releaseLeaks } from "../../../ipam/admin/leaks.ts";
+import { EndpointsUnread, type LeakEnd, type ReportedLeak, releaseLeaks } from "../../../ipam/admin/check/leaks.ts";
 import { describeAllocation } from "../../../ipam/owner-text.ts";
 import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT } from "../../failure.ts";

@@ -3,7 +3,7 @@
 import type { Allocation } from "../../../api/ipam-block.ts";
 import type { Datastore } from "../../../datastore/datastore.ts";
 import { releaseAddress } from "../../../ipam/admin/owner.ts";
-import { findOwnEndpoint, silenceOfNode } from "../../../ipam/admin/users.ts";
+import { findOwnEndpoint, silenceOfNode } from "../../../ipam/admin/endpoints/users.ts";
 import { describeAllocation } from "../../../ipam/owner-text.ts";
 import { type Address, toAddressText } from "../../../lib/ip/address.ts";
 import { quote } from "../../../lib/quote.ts";

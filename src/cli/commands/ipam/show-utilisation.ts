@@ -1,7 +1,7 @@
 /** `ipam show`, and with `--show-blocks`: how full pools and blocks are. */
 
 import type { Datastore } from "../../../datastore/datastore.ts";
-import type { UncountedBlock } from "../../../ipam/admin/blocks.ts";
+import type { UncountedBlock } from "../../../ipam/admin/blocks/blocks.ts";
 import { readUtilisation, type Utilisation } from "../../../ipam/admin/utilisation.ts";
 import { containsPrefix, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { EXIT } from "../../failure.ts";

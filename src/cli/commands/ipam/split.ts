@@ -2,7 +2,7 @@
 
 import { CLUSTER_INFORMATION } from "../../../datastore/cluster-state.ts";
 import type { Write } from "../../../datastore/datastore.ts";
-import { cidrOfPool } from "../../../ipam/admin/pool-cidr.ts";
+import { cidrOfPool } from "../../../ipam/admin/pools/pool-cidr.ts";
 import { NotLocked, PartTaken, planSplit } from "../../../ipam/admin/split.ts";
 import { IP_POOLS } from "../../../ipam/cluster.ts";
 import { type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";

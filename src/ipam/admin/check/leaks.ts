@@ -1,16 +1,16 @@
 /** Addresses that stay allocated although their endpoint does not have them: finding them, and releasing many at once. */
 
-import type { Allocation, AllocationOwner } from "../../api/ipam-block.ts";
-import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
-import { parseAddress } from "../../lib/ip/address.ts";
-import { quote } from "../../lib/quote.ts";
-import { LONGEST_ADD_MS } from "../longest-add.ts";
-import { describeAllocation } from "../owner-text.ts";
-import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
-import { transact, type TransactPorts } from "../transact/transact.ts";
-import { isCopied } from "./copied-record.ts";
-import { describeGonePod, isPerhapsStatic, knownPods } from "./gone-pods.ts";
+import type { Allocation, AllocationOwner } from "../../../api/ipam-block.ts";
+import { recordedAddresses, type WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
+import { parseAddress } from "../../../lib/ip/address.ts";
+import { quote } from "../../../lib/quote.ts";
+import { LONGEST_ADD_MS } from "../../longest-add.ts";
+import { describeAllocation } from "../../owner-text.ts";
+import { addressQueries, planReleaseAt } from "../../plan-release-at.ts";
+import { transact, type TransactPorts } from "../../transact/transact.ts";
+import { isCopied } from "../endpoints/copied-record.ts";
+import { describeGonePod, isPerhapsStatic, knownPods } from "../endpoints/gone-pods.ts";
 import { type Inventory, knowsAll, takeInventory } from "./inventory.ts";
 
 /** An address that stays allocated although its endpoint does not have it. */

@@ -1,14 +1,14 @@
 /** Which endpoints have an address, whoever it is allocated to. */
 
-import { joinEndpointName } from "../../api/endpoint-names.ts";
-import { endingAddresses, reportedAddresses } from "../../api/reported-addresses.ts";
-import { silentSince } from "../../api/silent-node.ts";
-import { DEFAULT_NAMESPACE } from "../../api/resource.ts";
-import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import type { AllocationOwner } from "../../api/ipam-block.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
-import { type Address, equalAddresses } from "../../lib/ip/address.ts";
-import { quote } from "../../lib/quote.ts";
+import { joinEndpointName } from "../../../api/endpoint-names.ts";
+import { endingAddresses, reportedAddresses } from "../../../api/reported-addresses.ts";
+import { silentSince } from "../../../api/silent-node.ts";
+import { DEFAULT_NAMESPACE } from "../../../api/resource.ts";
+import { recordedAddresses, type WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
+import type { AllocationOwner } from "../../../api/ipam-block.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
+import { type Address, equalAddresses } from "../../../lib/ip/address.ts";
+import { quote } from "../../../lib/quote.ts";
 import { isCopied } from "./copied-record.ts";
 import { describeGonePod, knownPods } from "./gone-pods.ts";
 

@@ -1,14 +1,14 @@
 /** Contradictions between endpoints, allocations and pools. */
 
-import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import { type Address, parseAddress, toAddressText } from "../../lib/ip/address.ts";
-import { containsAddress } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
+import { recordedAddresses, type WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
+import { type Address, parseAddress, toAddressText } from "../../../lib/ip/address.ts";
+import { containsAddress } from "../../../lib/ip/prefix.ts";
+import { quote } from "../../../lib/quote.ts";
 import { type Inventory, knowsAll } from "./inventory.ts";
 import { isEndpointOf, leaksIn } from "./leaks.ts";
-import { isManagedElsewhere } from "./managed-elsewhere.ts";
+import { isManagedElsewhere } from "../endpoints/managed-elsewhere.ts";
 import { type Inconsistency, problem } from "./problems.ts";
-import { describeEndpoints } from "./users.ts";
+import { describeEndpoints } from "../endpoints/users.ts";
 
 /** What is wrong with what endpoints have; nothing is read or written. */
 export function* endpointProblems(inventory: Inventory): Generator<Inconsistency> {

@@ -1,13 +1,13 @@
 /** Pools that may give a pod the address of a node: only that node itself would not. */
 
-import type { NodeSpec } from "../../api/node.ts";
-import type { Resource } from "../../api/resource.ts";
-import type { Stored } from "../../datastore/datastore.ts";
-import { type Address, toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
-import { containsAddress } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
-import type { Pool } from "../pools.ts";
-import { toReservedSet } from "../reservations.ts";
+import type { NodeSpec } from "../../../api/node.ts";
+import type { Resource } from "../../../api/resource.ts";
+import type { Stored } from "../../../datastore/datastore.ts";
+import { type Address, toAddressText, tryParseAddress } from "../../../lib/ip/address.ts";
+import { containsAddress } from "../../../lib/ip/prefix.ts";
+import { quote } from "../../../lib/quote.ts";
+import type { Pool } from "../../pools.ts";
+import { toReservedSet } from "../../reservations.ts";
 import type { PoolWarning } from "./pool-warnings.ts";
 
 interface NodeAddress {

@@ -1,10 +1,10 @@
 /** Contradictions between blocks, their claims, their index entries and the pools. */
 
-import { parseAddress } from "../../lib/ip/address.ts";
-import { overlaps, toPrefixText } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
-import type { Block } from "../../api/ipam-block.ts";
-import { describeAllocation } from "../owner-text.ts";
+import { parseAddress } from "../../../lib/ip/address.ts";
+import { overlaps, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { quote } from "../../../lib/quote.ts";
+import type { Block } from "../../../api/ipam-block.ts";
+import { describeAllocation } from "../../owner-text.ts";
 import { allocationsOf, type Inventory, knowsAll } from "./inventory.ts";
 import { type Inconsistency, problem } from "./problems.ts";
 

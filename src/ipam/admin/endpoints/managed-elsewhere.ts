@@ -1,14 +1,14 @@
 /** Addresses that are not of our own management: no pool holds them, and none need. */
 
-import type { NodeSpec } from "../../api/node.ts";
-import type { Resource } from "../../api/resource.ts";
-import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
-import { ENDPOINT_IPAM, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import type { Address } from "../../lib/ip/address.ts";
-import { equalAddresses, tryParseAddress } from "../../lib/ip/address.ts";
-import { tryParsePrefix } from "../../lib/ip/prefix.ts";
-import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
-import { tryParseForeignJson } from "../../lib/json.ts";
+import type { NodeSpec } from "../../../api/node.ts";
+import type { Resource } from "../../../api/resource.ts";
+import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
+import { ENDPOINT_IPAM, type WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
+import type { Address } from "../../../lib/ip/address.ts";
+import { equalAddresses, tryParseAddress } from "../../../lib/ip/address.ts";
+import { tryParsePrefix } from "../../../lib/ip/prefix.ts";
+import { prefixSetOf, type PrefixSet } from "../../../lib/ip/prefix-set.ts";
+import { tryParseForeignJson } from "../../../lib/json.ts";
 
 /** By the node's name: what `host-local` with the node's pod CIDRs gives addresses from. */
 export type PodCidrs = ReadonlyMap<string, PrefixSet>;

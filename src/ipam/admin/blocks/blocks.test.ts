@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { changedAfter } from "../../../test/support/ipam/faulty-datastore.ts";
-import { createIpamWorld } from "../../../test/support/ipam/ipam.ts";
-import type { Datastore, Query } from "../../datastore/datastore.ts";
-import { type Prefix, parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { newBlock } from "../block.ts";
+import { changedAfter } from "../../../../test/support/ipam/faulty-datastore.ts";
+import { createIpamWorld } from "../../../../test/support/ipam/ipam.ts";
+import type { Datastore, Query } from "../../../datastore/datastore.ts";
+import { type Prefix, parsePrefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { newBlock } from "../../block.ts";
 import { readAllBlocks, readBlockByBlock } from "./blocks.ts";
 import { DamageList } from "./damage-list.ts";
 

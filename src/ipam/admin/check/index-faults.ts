@@ -3,13 +3,13 @@
  * blocks or their labels, and has no faults.
  */
 
-import type { Block, BlockRef } from "../../api/ipam-block.ts";
-import { nextOrdinalsOf, type SpareBlock } from "../../api/ipam-block-spare.ts";
-import type { Answer, Datastore, QueryOf, Stored } from "../../datastore/datastore.ts";
-import { baseOf, comparePrefixes, equalPrefixes, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
-import { type AllBlocks, EVERYWHERE, keyOf, pagesOf } from "./blocks.ts";
-import { DamageList } from "./damage-list.ts";
+import type { Block, BlockRef } from "../../../api/ipam-block.ts";
+import { nextOrdinalsOf, type SpareBlock } from "../../../api/ipam-block-spare.ts";
+import type { Answer, Datastore, QueryOf, Stored } from "../../../datastore/datastore.ts";
+import { baseOf, comparePrefixes, equalPrefixes, type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { quote } from "../../../lib/quote.ts";
+import { type AllBlocks, EVERYWHERE, keyOf, pagesOf } from "../blocks/blocks.ts";
+import { DamageList } from "../blocks/damage-list.ts";
 
 /** An entry that is missing, or says something else than the block. */
 export interface IndexFault {

@@ -2,10 +2,10 @@
 
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
-import { createIpamWorld, requestFor } from "../../../test/support/ipam/ipam.ts";
-import type { Block } from "../../api/ipam-block.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
-import { parsePrefix, subnetAt } from "../../lib/ip/prefix.ts";
+import { createIpamWorld, requestFor } from "../../../../test/support/ipam/ipam.ts";
+import type { Block } from "../../../api/ipam-block.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
+import { parsePrefix, subnetAt } from "../../../lib/ip/prefix.ts";
 import { checkConsistency } from "./check.ts";
 
 const BLOCKS = 256;

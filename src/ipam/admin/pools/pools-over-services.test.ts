@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { withPoolDefaults } from "../../api/ip-pool.ts";
-import type { Resource } from "../../api/resource.ts";
-import type { Revision, Stored } from "../../datastore/datastore.ts";
-import { parsePrefix } from "../../lib/ip/prefix.ts";
+import { withPoolDefaults } from "../../../api/ip-pool.ts";
+import type { Resource } from "../../../api/resource.ts";
+import type { Revision, Stored } from "../../../datastore/datastore.ts";
+import { parsePrefix } from "../../../lib/ip/prefix.ts";
 import { poolsOverServices } from "./pools-over-services.ts";
 
 const SERVICES = ["10.96.0.0/16", "fd96::/112"].map((cidr) => ({ name: "kubernetes", cidr: parsePrefix(cidr) }));

@@ -1,11 +1,11 @@
 /** Pools that give no address to anybody although nobody has disabled them: netplugctl refuses such pools, kubectl and etcdctl do not. */
 
-import type { Resource } from "../../api/resource.ts";
-import type { Stored } from "../../datastore/datastore.ts";
-import { tryParseSelector } from "../../policy/selector/parse.ts";
-import { SelectorError } from "../../policy/selector/scanner.ts";
-import { type Pool, type RefusedPool, toPoolTable } from "../pools.ts";
-import { badSelector } from "../search/pool-selection.ts";
+import type { Resource } from "../../../api/resource.ts";
+import type { Stored } from "../../../datastore/datastore.ts";
+import { tryParseSelector } from "../../../policy/selector/parse.ts";
+import { SelectorError } from "../../../policy/selector/scanner.ts";
+import { type Pool, type RefusedPool, toPoolTable } from "../../pools.ts";
+import { badSelector } from "../../search/pool-selection.ts";
 
 /** What somebody should look at: nothing contradicts itself yet. */
 export interface PoolWarning {

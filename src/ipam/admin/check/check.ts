@@ -1,13 +1,13 @@
 /** Compares blocks, pools and endpoints, and names what contradicts each other. */
 
-import type { Datastore } from "../../datastore/datastore.ts";
-import { toPrefixText } from "../../lib/ip/prefix.ts";
-import type { Clock } from "../../lib/ports.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
+import { toPrefixText } from "../../../lib/ip/prefix.ts";
+import type { Clock } from "../../../lib/ports.ts";
 import { blockProblems } from "./block-problems.ts";
 import { endpointProblems } from "./endpoint-problems.ts";
 import { type Inventory, takeInventory, type UnreadResource } from "./inventory.ts";
-import type { PoolWarning } from "./pool-warnings.ts";
-import type { ServiceCidr } from "./pools-over-services.ts";
+import type { PoolWarning } from "../pools/pool-warnings.ts";
+import type { ServiceCidr } from "../pools/pools-over-services.ts";
 import { type Inconsistency, PROBLEM_CLASSES } from "./problems.ts";
 
 /** What a check looked at, and what it found. */

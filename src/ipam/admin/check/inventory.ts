@@ -1,25 +1,25 @@
 /** All that a consistency check compares. */
 
-import type { Allocation, Block } from "../../api/ipam-block.ts";
-import { endingAddresses, reportedAddresses } from "../../api/reported-addresses.ts";
-import type { Kind, Resource } from "../../api/resource.ts";
-import { silentSince } from "../../api/silent-node.ts";
-import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import type { Damage, Datastore } from "../../datastore/datastore.ts";
-import { type Address, toAddressText } from "../../lib/ip/address.ts";
-import { addressAt, type Prefix } from "../../lib/ip/prefix.ts";
-import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
-import { IP_POOLS, IP_RESERVATIONS } from "../cluster.ts";
-import { toPoolTable } from "../pools.ts";
-import { type AllBlocks, readAllBlocks } from "./blocks.ts";
-import { isCopied } from "./copied-record.ts";
-import { DamageList } from "./damage-list.ts";
-import { type PodCidrs, podCidrsByNode } from "./managed-elsewhere.ts";
+import type { Allocation, Block } from "../../../api/ipam-block.ts";
+import { endingAddresses, reportedAddresses } from "../../../api/reported-addresses.ts";
+import type { Kind, Resource } from "../../../api/resource.ts";
+import { silentSince } from "../../../api/silent-node.ts";
+import { recordedAddresses, type WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
+import type { Damage, Datastore } from "../../../datastore/datastore.ts";
+import { type Address, toAddressText } from "../../../lib/ip/address.ts";
+import { addressAt, type Prefix } from "../../../lib/ip/prefix.ts";
+import { prefixSetOf, type PrefixSet } from "../../../lib/ip/prefix-set.ts";
+import { IP_POOLS, IP_RESERVATIONS } from "../../cluster.ts";
+import { toPoolTable } from "../../pools.ts";
+import { type AllBlocks, readAllBlocks } from "../blocks/blocks.ts";
+import { isCopied } from "../endpoints/copied-record.ts";
+import { DamageList } from "../blocks/damage-list.ts";
+import { type PodCidrs, podCidrsByNode } from "../endpoints/managed-elsewhere.ts";
 import { findIndexFaults, type IndexFault } from "./index-faults.ts";
-import { cidrOfPool } from "./pool-cidr.ts";
-import { type PoolWarning, poolWarnings } from "./pool-warnings.ts";
-import { poolsOverNodes } from "./pools-over-nodes.ts";
-import { poolsOverServices, type ServiceCidr } from "./pools-over-services.ts";
+import { cidrOfPool } from "../pools/pool-cidr.ts";
+import { type PoolWarning, poolWarnings } from "../pools/pool-warnings.ts";
+import { poolsOverNodes } from "../pools/pools-over-nodes.ts";
+import { poolsOverServices, type ServiceCidr } from "../pools/pools-over-services.ts";
 
 /** Read once, so that all checks look at the same. */
 export interface Inventory extends AllBlocks {

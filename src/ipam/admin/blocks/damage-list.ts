@@ -1,8 +1,8 @@
 /** What is damaged in the datastore, gathered from several reads. */
 
-import type { BlockRef } from "../../api/ipam-block.ts";
-import type { Damage, ReadOptions } from "../../datastore/datastore.ts";
-import { toPrefixText } from "../../lib/ip/prefix.ts";
+import type { BlockRef } from "../../../api/ipam-block.ts";
+import type { Damage, ReadOptions } from "../../../datastore/datastore.ts";
+import { toPrefixText } from "../../../lib/ip/prefix.ts";
 
 /** How the messages about blocks end that others see: whoever gathers damage is the check that they name, or names it in the end. */
 const ADVICE = /; run "netplugctl ipam check"$/;

@@ -1,7 +1,7 @@
 /** Records that are not a pod's own: a backup, or a manifest made from another pod, has brought that pod's annotations along. */
 
-import type { AllocationOwner } from "../../api/ipam-block.ts";
-import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import type { AllocationOwner } from "../../../api/ipam-block.ts";
+import type { WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
 import { isMirror } from "./gone-pods.ts";
 
 /**

@@ -3,8 +3,8 @@
  * endpoints' records, a pod exists before its ADD and until its sandbox is gone, unless it is deleted by force or has no grace period.
  */
 
-import type { AllocationOwner } from "../../api/ipam-block.ts";
-import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import type { AllocationOwner } from "../../../api/ipam-block.ts";
+import { recordedAddresses, type WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
 
 /** What is known of pods. */
 export interface KnownPods {

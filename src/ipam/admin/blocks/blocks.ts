@@ -1,10 +1,10 @@
 /** Reads every block of the cluster, and every claim, past all damage. */
 
-import type { SpareBlock } from "../../api/ipam-block-spare.ts";
-import type { Block, BlockRef } from "../../api/ipam-block.ts";
-import type { BlockPage, BlockPageStart, Damage, Datastore, NamedBlock, QueryOf } from "../../datastore/datastore.ts";
-import { comparePrefixes, equalPrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
+import type { SpareBlock } from "../../../api/ipam-block-spare.ts";
+import type { Block, BlockRef } from "../../../api/ipam-block.ts";
+import type { BlockPage, BlockPageStart, Damage, Datastore, NamedBlock, QueryOf } from "../../../datastore/datastore.ts";
+import { comparePrefixes, equalPrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { quote } from "../../../lib/quote.ts";
 import { DamageList } from "./damage-list.ts";
 
 /** What is found block by block: a record, or why it does not count. */

@@ -1,11 +1,11 @@
 /** Pools that may give a pod the address of a Service of Kubernetes. */
 
-import { overlaps, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
-import type { Stored } from "../../datastore/datastore.ts";
-import type { Resource } from "../../api/resource.ts";
-import type { Pool } from "../pools.ts";
-import { toReservedSet } from "../reservations.ts";
+import { overlaps, type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { quote } from "../../../lib/quote.ts";
+import type { Stored } from "../../../datastore/datastore.ts";
+import type { Resource } from "../../../api/resource.ts";
+import type { Pool } from "../../pools.ts";
+import { toReservedSet } from "../../reservations.ts";
 import type { PoolWarning } from "./pool-warnings.ts";
 
 /** Where Services get their addresses. */
