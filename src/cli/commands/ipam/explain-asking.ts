@@ -4,7 +4,7 @@ import type { AllocationOwner } from "../../../api/ipam-block.ts";
 import { type PodRequest, readPodRequest } from "../../../endpoint/annotations/read-pod-request.ts";
 import { toPodText } from "../../../endpoint/annotations/sources.ts";
 import { isNodeName, NODE_NAME } from "../../../endpoint/names.ts";
-import type { Question } from "../../../ipam/admin/explain.ts";
+import type { Question } from "../../../ipam/admin/explain/explain.ts";
 import type { Family } from "../../../lib/ip/address.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { quote, quoteValue } from "../../../lib/quote.ts";

@@ -4,7 +4,7 @@ import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
 import { withoutDamaged } from "../../../datastore/without-damaged.ts";
 import { warnOfIneffective } from "../../../endpoint/annotations/ineffective.ts";
 import { toPodText } from "../../../endpoint/annotations/sources.ts";
-import { type BlockSource, explain, type Explanation } from "../../../ipam/admin/explain.ts";
+import { type BlockSource, explain, type Explanation } from "../../../ipam/admin/explain/explain.ts";
 import { type Family, toAddressText } from "../../../lib/ip/address.ts";
 import { toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";

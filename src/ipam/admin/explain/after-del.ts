@@ -1,11 +1,11 @@
 /** What the datastore would say once a container has ended, for a look ahead. */
 
-import type { AllocationOwner, Block, BlockRef } from "../../api/ipam-block.ts";
-import type { Answer, EmptyBlock, Query, QueryOf, Stored } from "../../datastore/datastore.ts";
-import { comparePrefixes, containsPrefix, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { release } from "../block.ts";
-import { type Facts, know } from "../facts.ts";
-import type { Try } from "../transact/transact.ts";
+import type { AllocationOwner, Block, BlockRef } from "../../../api/ipam-block.ts";
+import type { Answer, EmptyBlock, Query, QueryOf, Stored } from "../../../datastore/datastore.ts";
+import { comparePrefixes, containsPrefix, type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { release } from "../../block.ts";
+import { type Facts, know } from "../../facts.ts";
+import type { Try } from "../../transact/transact.ts";
 
 /** A container that has ended. */
 interface Ended {

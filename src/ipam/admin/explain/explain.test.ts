@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, type IpamWorld, requestFor } from "../../../test/support/ipam/ipam.ts";
-import { parseAddress } from "../../lib/ip/address.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../../../test/support/ipam/ipam.ts";
+import { parseAddress } from "../../../lib/ip/address.ts";
 import { explain } from "./explain.ts";
 
 describe("explain()", () => {
