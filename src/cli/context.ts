@@ -11,17 +11,26 @@ export interface CliContext extends CommandContext {
   finish(status: number): void;
   /** Takes what a command threw. */
   fail(thrown: unknown): void;
-  /** Names of objects that the words so far ask for; for completion. */
-  proposeNames(partial: string): Promise<readonly string[]>;
-  /** Names of all objects of a kind that has no namespaces; for completion. */
-  proposeNamesOf(kind: Kind): Promise<readonly string[]>;
-  /** Labels of objects of the kind that the words so far name; for completion. */
-  proposeLabels(partial: string): Promise<readonly string[]>;
-  /** Completions of a namespace. */
-  proposeNamespaces(): Promise<readonly string[]>;
-  /** Names of pods of the namespace that the words so far give; for completion. */
-  proposePods(partial: string): Promise<readonly string[]>;
+  readonly propose: Proposals;
 }
+
+/** What may come next on a command line, as far as the datastore knows it: for completion. What is typed is the word that is being written. */
+export interface Proposals {
+  /** Objects that the words so far ask for. */
+  objects(typed: string): Promise<readonly string[]>;
+  /** Names of all objects of a kind that has no namespaces. */
+  names(kind: Kind): Promise<readonly string[]>;
+  /** Labels of objects of the kind that the words so far name. */
+  labels(typed: string): Promise<readonly string[]>;
+  namespaces(): Promise<readonly string[]>;
+  /** Pods of the namespace that the words so far give. */
+  pods(typed: string): Promise<readonly string[]>;
+}
+
+const nothing = async (): Promise<readonly string[]> => [];
+
+/** For a command that runs. */
+export const NO_PROPOSALS: Proposals = { objects: nothing, names: nothing, labels: nothing, namespaces: nothing, pods: nothing };
 
 /** For commands that have none. */
 export type NoFlags = object;

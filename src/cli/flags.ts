@@ -38,7 +38,7 @@ export const namespace = {
   ...namespaceUnasked,
   brief: "namespace of what is namespaced (default: that of the context, else default)",
   proposeCompletions(this: CliContext) {
-    return this.proposeNamespaces();
+    return this.propose.namespaces();
   },
 } as const;
 
@@ -78,7 +78,7 @@ export const selector = {
   placeholder: "SELECTOR",
   optional: true,
   proposeCompletions(this: CliContext, partial: string) {
-    return this.proposeLabels(partial);
+    return this.propose.labels(partial);
   },
 } as const;
 

@@ -62,7 +62,7 @@ const nodeFlag = {
   parse: String,
   placeholder: "NODE",
   proposeCompletions(this: CliContext) {
-    return this.proposeNamesOf("Node");
+    return this.propose.names("Node");
   },
 } as const;
 
@@ -71,7 +71,7 @@ const poolFlag = {
   parse: parseName,
   optional: true,
   proposeCompletions(this: CliContext) {
-    return this.proposeNamesOf("IPPool");
+    return this.propose.names("IPPool");
   },
 } as const;
 
@@ -94,7 +94,7 @@ const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
         placeholder: "POD",
         optional: true,
         proposeCompletions(this: CliContext, partial: string) {
-          return this.proposePods(partial);
+          return this.propose.pods(partial);
         },
       },
       namespace: { ...flags.namespace, brief: "whose labels and annotations count (default: that of the context, else default)" },

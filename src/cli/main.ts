@@ -3,7 +3,7 @@
 import { run } from "@stricli/core";
 import { VERSION } from "../lib/version.ts";
 import { buildCli, commandOf } from "./app.ts";
-import type { CliContext } from "./context.ts";
+import { type CliContext, NO_PROPOSALS } from "./context.ts";
 import { EXIT, statusOf, toFailureText, UsageError } from "./failure.ts";
 import { type Invocation, toCommandLine } from "./suggested-commands.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
@@ -53,9 +53,7 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
   }
   const { words: named, flags } = commandOf(words);
   command = named;
-  const none = async (): Promise<readonly string[]> => [];
-  const proposals = { proposeNames: none, proposeNamesOf: none, proposeLabels: none, proposeNamespaces: none, proposePods: none };
-  const context: CliContext = { ...base, ...proposals, cli: { io, options, program } };
+  const context: CliContext = { ...base, propose: NO_PROPOSALS, cli: { io, options, program } };
   await run(buildCli(program, flags), words, context);
   if (status !== undefined) return status;
   // Only help, and what the parser refused, end without a command that ran.

@@ -21,7 +21,7 @@ function objectWords(placeholder: string, brief: string) {
       placeholder,
       parse: String,
       proposeCompletions(this: CliContext, partial: string) {
-        return this.proposeNames(partial);
+        return this.propose.objects(partial);
       },
     },
   } as const;
