@@ -99,13 +99,12 @@ function withLaterBlocks(search: Search): Search {
   const { facts, reserved } = context;
   const known = new Set(own.map(({ block }) => toPrefixText(block.cidr)));
   // Only the pools whose slots a new block would have read in one round anyway.
-  const claims = [...pools.slice(0, 1), ...poolsAfter(pools, 0)].flatMap((pool) =>
-    claimsNear(pool, { facts, reserved, spread }, () => poolsAfter(pools, 0)),
-  );
+  const later = poolsAfter(pools, 0);
+  const claims = [...pools.slice(0, 1), ...later].flatMap((pool) => claimsNear(pool, { facts, reserved, spread }, later));
   const ours = claims.filter(({ cidr, node }) => node === request.owner.node && !known.has(toPrefixText(cidr)));
   const found = ours.map((ref) => blockAt(facts, draft, ref, ours)).filter((block) => block !== undefined);
-  const later = found.filter(({ block }) => block.node === request.owner.node);
-  return later.length === 0 ? search : { ...search, own: [...own, ...later] };
+  const further = found.filter(({ block }) => block.node === request.owner.node);
+  return further.length === 0 ? search : { ...search, own: [...own, ...further] };
 }
 
 /** Why the node may not have another block of this family; undefined when it may. */
@@ -125,7 +124,7 @@ function fromFreeBlock(search: Search): Assigned | undefined {
   const { facts, reserved } = context;
   const taken = new Set(draft.keys());
   for (const [i, pool] of pools.entries()) {
-    const cidr = findFreeBlock(pool, { facts, reserved, taken, spread }, () => poolsAfter(pools, i));
+    const cidr = findFreeBlock(pool, { facts, reserved, taken, spread }, poolsAfter(pools, i));
     if (cidr === undefined) continue;
     const claimed = { stored: undefined, block: newBlock(cidr, request.owner.node, context.moment.now) };
     const ordinal = usableOrdinal(search, claimed);

@@ -6,7 +6,7 @@ import type { Query } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import { baseOf, subnetAt, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
 import { isWithinCooldown } from "../block.ts";
-import { blockAt, type Draft } from "../draft.ts";
+import { blockAt } from "../draft.ts";
 import { know } from "../facts.ts";
 import type { Pool } from "../pools.ts";
 import { reservedIn } from "../reservations.ts";
@@ -22,14 +22,13 @@ const LENDERS = 8;
 /** Takes an address out of another node's block, which stays with that node. */
 export function byBorrowing(search: Search): Assigned | undefined {
   const { context, draft, request, pools } = search;
+  const { node } = request.owner;
   for (const [i, pool] of pools.entries()) {
     for (const listed of spareBlocks(search, pool, poolsAfter(pools, i))) {
-      const lenders = listed.filter(
-        (ref) => ref.node !== request.owner.node && isAllowed(context, pool, ref.cidr) && mayLend(search, ref, draft),
-      );
+      const lenders = listed.filter((ref) => ref.node !== node && isAllowed(context, pool, ref.cidr) && mayLend(search, ref));
       for (const [at, ref] of lenders.entries()) {
         const found = blockAt(context.facts, draft, ref, lenders.slice(at, at + Math.max(LENDERS, at)));
-        if (found === undefined || found.block.node === request.owner.node) continue;
+        if (found === undefined || found.block.node === node) continue;
         const ordinal = usableOrdinal(search, found);
         if (ordinal !== undefined) return give(search, pool, found, ordinal);
         noteCoolingDown(search, ref.cidr, freeOrdinalsOf(found.block));
@@ -40,8 +39,8 @@ export function byBorrowing(search: Search): Assigned | undefined {
 }
 
 /** Whether a block is worth reading: not when all its free addresses are reserved, or cool down. */
-function mayLend(search: Search, { cidr, next }: SpareBlock, draft: Draft): boolean {
-  if (next === undefined || draft.has(toPrefixText(cidr))) return true;
+function mayLend(search: Search, { cidr, next }: SpareBlock): boolean {
+  if (next === undefined || search.draft.has(toPrefixText(cidr))) return true;
   const { reserved, moment } = search.context;
   const isReserved = reservedIn(reserved, cidr);
   const givable = next.listed.filter(([ordinal]) => !isReserved(ordinal));

@@ -38,7 +38,7 @@ const STEP_BITS = 4;
  * @returns undefined when the pool has none
  * @throws {FactsWanted} what must be read first
  */
-export function findFreeBlock(pool: Pool, search: FreeBlockSearch, later: () => readonly Pool[] = () => []): Prefix | undefined {
+export function findFreeBlock(pool: Pool, search: FreeBlockSearch, later: readonly Pool[] = []): Prefix | undefined {
   const nearQuery = nearQueryOf(pool, search);
   const near = claimsNear(pool, search, later);
   const found = gapNear(pool, search, nearQuery, near);
@@ -53,12 +53,12 @@ export function findFreeBlock(pool: Pool, search: FreeBlockSearch, later: () => 
  * @param later as of {@link findFreeBlock}
  * @throws {FactsWanted} what must be read first
  */
-export function claimsNear(pool: Pool, search: Start & Pick<FreeBlockSearch, "facts">, later: () => readonly Pool[]): readonly BlockRef[] {
+export function claimsNear(pool: Pool, search: Start & Pick<FreeBlockSearch, "facts">, later: readonly Pool[]): readonly BlockRef[] {
   const { facts } = search;
   const known = (one: Pool) => (facts.find(poolQueryOf(one)) === undefined ? undefined : facts.find(nearQueryOf(one, search)));
   const near = known(pool);
   if (near !== undefined) return near.answer;
-  const unknown = [pool, ...later().filter((other) => known(other) === undefined)];
+  const unknown = [pool, ...later.filter((other) => known(other) === undefined)];
   throw new FactsWanted(unknown.flatMap((one) => [nearQueryOf(one, search), poolQueryOf(one)]));
 }
 
@@ -66,19 +66,17 @@ export function claimsNear(pool: Pool, search: Start & Pick<FreeBlockSearch, "fa
  * Searches the whole pool. It is full with as many claims as slots, unless a claim was seen that has another size; with more, some are
  * smaller.
  */
-function findFarBlock(pool: Pool, search: FreeBlockSearch, near: readonly BlockRef[], later: () => readonly Pool[]): Prefix | undefined {
+function findFarBlock(pool: Pool, search: FreeBlockSearch, near: readonly BlockRef[], later: readonly Pool[]): Prefix | undefined {
   const { facts } = search;
   const [countQuery, windowQuery, startQuery] = farQueriesOf(pool, search);
-  const count = know(facts, countQuery, () => [windowQuery, startQuery, ...later().flatMap((other) => farQueriesOf(other, search))]);
+  const count = know(facts, countQuery, () => [windowQuery, startQuery, ...later.flatMap((other) => farQueriesOf(other, search))]);
   const window = know(facts, windowQuery);
   const atStart = know(facts, startQuery);
   // After a pool was created again with another block size, the number of claims does not tell how many slots are free.
   const isUniform = [...near, ...window, ...atStart].every(({ cidr }) => cidr.length === pool.blockLength);
-  const slots = subnetCount(pool.cidr, pool.blockLength);
-  if (isUniform && BigInt(count) === slots) return undefined;
-  const start = startOf(pool, search);
-  const end = window.length < WINDOW ? slots : slotOf(pool, window.at(-1));
-  return firstGap(pool, search, [...atStart, ...window], start, end) ?? descend(pool, search, { within: pool.cidr, count }, isUniform);
+  if (isUniform && BigInt(count) === subnetCount(pool.cidr, pool.blockLength)) return undefined;
+  const inWindow = firstGap(pool, search, [...atStart, ...window], startOf(pool, search), endOf(pool, windowQuery, window));
+  return inWindow ?? descend(pool, { ...search, isUniform }, { within: pool.cidr, count });
 }
 
 /** What {@link findFreeBlock} asks for first. Blocks may be smaller than the slots. */
@@ -92,13 +90,19 @@ function nearQueryOf(pool: Pool, search: Start) {
 function gapNear(
   pool: Pool,
   search: FreeBlockSearch,
-  { within, limit }: ReturnType<typeof nearQueryOf>,
+  query: ReturnType<typeof nearQueryOf>,
   claimed: readonly BlockRef[],
 ): Prefix | undefined {
-  const first = slotOf(pool, { cidr: within });
-  const end = claimed.length < limit ? first + subnetCount(within, pool.blockLength) : slotOf(pool, claimed.at(-1));
+  const first = slotOf(pool, { cidr: query.within });
+  const end = endOf(pool, query, claimed);
   const start = startOf(pool, search);
   return firstGap(pool, search, claimed, start, end) ?? firstGap(pool, search, claimed, first, start < end ? start : end);
+}
+
+/** The slot up to which an answer tells of all claims: one that is as long as its limit may lack some behind its last one. */
+function endOf(pool: Pool, { within, limit }: QueryOf<"claimed-blocks">, claimed: readonly BlockRef[]): bigint {
+  if (claimed.length >= limit) return slotOf(pool, claimed.at(-1));
+  return slotOf(pool, { cidr: within }) + subnetCount(within, pool.blockLength);
 }
 
 /** What {@link findFarBlock} asks for first. */
@@ -117,14 +121,14 @@ interface Part {
   readonly count: number;
 }
 
+/** A search by counting. */
+interface CountingSearch extends FreeBlockSearch {
+  /** Whether all claims that were seen have the pool's block size: then a part with as many as slots is full. */
+  readonly isUniform: boolean;
+}
+
 /** The first free slot of a part: by its claims when they are few, else by counting in its own parts. */
-function descend(
-  pool: Pool,
-  search: FreeBlockSearch,
-  part: Part,
-  isUniform: boolean,
-  prefetch: () => readonly Query[] = () => [],
-): Prefix | undefined {
+function descend(pool: Pool, search: CountingSearch, part: Part, prefetch: () => readonly Query[] = () => []): Prefix | undefined {
   if (isSmall(pool, part)) return gapInPart(pool, search, part.within, prefetch);
   if (part.within.length === pool.blockLength) return undefined; // one slot, with very many small claims
   const countQueries = countQueriesOf(pool, part.within);
@@ -134,12 +138,12 @@ function descend(
     const { within } = query;
     if (search.reserved.covers(within)) continue;
     const count = know(search.facts, query, () => [...countQueries, ...prefetch()]);
-    if (!isUniform || BigInt(count) !== subnetCount(within, pool.blockLength)) candidates.push({ within, count });
+    if (!search.isUniform || BigInt(count) !== subnetCount(within, pool.blockLength)) candidates.push({ within, count });
   }
   for (const [i, candidate] of candidates.entries()) {
     // A part that has fewer claims than slots has a free one, unless that is reserved: with each that failed, ask for more at once.
     const next = (): readonly Query[] => candidates.slice(i + 1, 2 * i + 1).flatMap((other) => firstQueriesOf(pool, other));
-    const found = descend(pool, search, candidate, isUniform, next);
+    const found = descend(pool, search, candidate, next);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -167,7 +171,5 @@ function claimsQueryOf(within: Prefix) {
 function gapInPart(pool: Pool, search: FreeBlockSearch, within: Prefix, prefetch: () => readonly Query[]): Prefix | undefined {
   const query = claimsQueryOf(within);
   const claimed = know(search.facts, query, prefetch);
-  const first = slotOf(pool, { cidr: within });
-  const end = claimed.length < query.limit ? first + subnetCount(within, pool.blockLength) : slotOf(pool, claimed.at(-1));
-  return firstGap(pool, search, claimed, first, end);
+  return firstGap(pool, search, claimed, slotOf(pool, { cidr: within }), endOf(pool, query, claimed));
 }
