@@ -1,17 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { changedAfter, FaultyDatastore } from "../../../test/support/ipam/faulty-datastore.ts";
-import { failureOf } from "../../../test/support/failure-of.ts";
-import { createIpamWorld, type IpamWorld, requestFor } from "../../../test/support/ipam/ipam.ts";
-import { REPORTED_ADDRESSES } from "../../api/reported-addresses.ts";
-import { API_VERSION, type Resource } from "../../api/resource.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
-import { parseAddress } from "../../lib/ip/address.ts";
-import { parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { newBlock, take } from "../block.ts";
-import { allocate } from "../allocate.ts";
-import { checkConsistency } from "./check/check.ts";
-import { findOwner, releaseAddress } from "./owner.ts";
-import { readUtilisation } from "./utilisation.ts";
+import { changedAfter } from "../../../../test/support/ipam/faulty-datastore.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../../../test/support/ipam/ipam.ts";
+import { REPORTED_ADDRESSES } from "../../../api/reported-addresses.ts";
+import { API_VERSION, type Resource } from "../../../api/resource.ts";
+import type { Datastore } from "../../../datastore/datastore.ts";
+import { parsePrefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { newBlock, take } from "../../block.ts";
+import { allocate } from "../../allocate.ts";
+import { checkConsistency } from "./check.ts";
 
 /** Allocates for a container with an endpoint; `record` writes the endpoint too. */
 async function addWithEndpoint(
@@ -31,100 +27,6 @@ function endpointOf(name: string, ipNetworks: readonly string[], annotations: Re
   const spec = { orchestrator: "cni", node: "n1", endpoint: "eth0", containerID: name, ipNetworks };
   return { apiVersion: API_VERSION, kind: "WorkloadEndpoint", metadata: { name, namespace: "default", annotations }, spec };
 }
-
-describe("readUtilisation()", () => {
-  test("counts exactly, also in pools with more addresses than a double can tell apart", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("z", "10.65.0.0/24");
-    await world.putPool("b", "fd00:65::/48");
-    await world.put("IPPool", "without-cidr", {});
-    await world.put("IPReservation", "r", { reservedCIDRs: ["10.65.0.0/30", "10.65.0.2", "10.66.0.0/16", "fd00:65::/64"] });
-    await world.add("c1", "n1", { families: [4, 6], addresses: [parseAddress("10.65.0.1"), parseAddress("fd00:65:0:9::1")] });
-    await world.add("c2", "n2", { addresses: [parseAddress("10.65.0.9")] });
-    const { pools, blocks, uncounted } = await readUtilisation(world.datastore);
-    expect(uncounted).toEqual([]);
-    expect(pools).toEqual([
-      { name: "z", cidr: parsePrefix("10.65.0.0/24"), total: 256n, inUse: 2n, reserved: 3n, free: 251n },
-      { name: "b", cidr: parsePrefix("fd00:65::/48"), total: 2n ** 80n, inUse: 1n, reserved: 2n ** 64n, free: 2n ** 80n - 2n ** 64n - 1n },
-    ]);
-    expect(blocks.map(({ cidr, ...rest }) => ({ cidr: toPrefixText(cidr), ...rest }))).toEqual([
-      { cidr: "10.65.0.0/26", node: "n1", total: 64, inUse: 2, borrowed: 1 },
-      { cidr: "fd00:65:0:9::/122", node: "n1", total: 64, inUse: 1, borrowed: 0 },
-    ]);
-  });
-});
-
-test("readUtilisation() counts what lies in a pool of a block that reaches beyond it", async () => {
-  const world = await createIpamWorld();
-  await world.putPool("a", "10.65.0.0/24");
-  for (const [name, address] of [
-    ["c1", "10.65.0.3"],
-    ["c2", "10.65.0.40"],
-  ] as const)
-    await world.add(name, "n1", { addresses: [parseAddress(address)] });
-  await world.putPool("a", "10.65.0.0/27");
-  expect((await readUtilisation(world.datastore)).pools).toMatchObject([{ total: 32n, inUse: 1n, free: 31n }]);
-});
-
-describe("findOwner() and releaseAddress()", () => {
-  test("name whose an address is, and release it", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24");
-    const address = parseAddress("10.65.0.9");
-    const neighbours = [parseAddress("10.65.0.8"), parseAddress("10.65.0.10")];
-    for (const [i, one] of neighbours.entries()) await world.add(`neighbour-${i}`, "n1", { addresses: [one] });
-    await world.add("c1", "n1", { addresses: [address] });
-    expect(await findOwner(world.ports, address)).toMatchObject({ allocation: { owner: { containerID: "c1" } }, coolsUntil: undefined });
-    expect(await releaseAddress(world.ports, address)).toMatchObject({ owner: { containerID: "c1", node: "n1" } });
-    expect(await findOwner(world.ports, address)).toMatchObject({ allocation: undefined, block: { node: "n1" } });
-    for (const [i, one] of neighbours.entries())
-      expect(await findOwner(world.ports, one)).toMatchObject({ allocation: { owner: { containerID: `neighbour-${i}` } } });
-    const [[block]] = await world.datastore.read([{ type: "all-blocks" }]);
-    expect(await releaseAddress(world.ports, address)).toBeUndefined();
-    expect((await world.datastore.read([{ type: "all-blocks" }]))[0][0]?.revision).toBe(block?.revision);
-    expect(await findOwner(world.ports, parseAddress("fd00::1"))).toMatchObject({ allocation: undefined, block: undefined });
-    expect(await releaseAddress(world.ports, parseAddress("fd00::1"))).toBeUndefined();
-  });
-
-  test("leave an address to cool down, and tell of it and of no other", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24");
-    await world.configure({ ipCooldownSeconds: 60 });
-    const address = parseAddress("10.65.0.9");
-    await world.add("c1", "n1", { addresses: [address] });
-    await releaseAddress(world.ports, address);
-    const [empty] = await world.datastore.read([{ type: "empty-blocks", within: parsePrefix("10.65.0.0/24"), limit: 1 }]);
-    expect(empty.map(({ since }) => since - Math.floor(world.clock.now() / 1_000))).toEqual([61]);
-    const coolsUntil = Math.floor(world.clock.now() / 1_000) + 60;
-    expect(await findOwner(world.ports, address)).toMatchObject({ allocation: undefined, coolsUntil });
-    for (const other of ["10.65.0.0", "10.65.0.8"])
-      expect(await findOwner(world.ports, parseAddress(other))).toMatchObject({ allocation: undefined, coolsUntil: undefined });
-  });
-
-  test("name whose an address was also where the reply to its release was lost", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24");
-    const address = parseAddress("10.65.0.9");
-    await world.add("c1", "n1", { addresses: [address] });
-    const faulty = new FaultyDatastore(world.datastore);
-    faulty.next = "applied, reply lost";
-    const clock = { ...world.clock, sleep: async () => undefined };
-    expect(await releaseAddress({ ...world.ports, clock, datastore: faulty.datastore }, address)).toMatchObject({
-      owner: { containerID: "c1" },
-    });
-  });
-
-  test("take nothing away while a migration goes on", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24");
-    const address = parseAddress("10.65.0.9");
-    await world.add("c1", "n1", { addresses: [address] });
-    await world.put("ClusterInformation", "default", { datastoreReady: false, datastoreFrozen: true });
-    expect(await failureOf(releaseAddress(world.ports, address))).toMatchObject({ kind: "tryAgainLater" });
-    await world.put("ClusterInformation", "default", { datastoreReady: false });
-    expect(await releaseAddress(world.ports, address)).toMatchObject({ owner: { containerID: "c1" } });
-  });
-});
 
 describe("checkConsistency()", () => {
   const problemsIn = async (world: IpamWorld) =>
