@@ -14,11 +14,10 @@ import { count } from "../output/count.ts";
 import { clearEndpoint } from "../resources/clear-endpoint.ts";
 import { describeDeletion } from "./describe-deletion.ts";
 import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
-import { readDocuments } from "../resources/documents.ts";
 import { checkNamespace, parseNames, toRef } from "../resources/name-arguments.ts";
 import { NotFound, toPathName } from "../resources/object-name.ts";
 import { toShown } from "../resources/unreadable.ts";
-import { requireValid } from "../resources/validation.ts";
+import { readValidDocuments } from "../documents/validation.ts";
 import { deleteResource, type Target } from "../resources/write.ts";
 import { toCommandLine, toWord } from "../suggested-commands.ts";
 
@@ -52,8 +51,8 @@ export async function remove(cli: Cli, flags: DeleteFlags, ...words: string[]): 
 async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): Promise<readonly ResourceRef[]> {
   if (flags.filename !== undefined && flags.filename.length > 0) {
     if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND NAME…");
-    const documents = await readDocuments(cli.io, flags.filename);
-    return requireValid(documents, flags.namespace, await defaultNamespaceOf(cli)).map(({ resource }) => refOf(resource));
+    const documents = await readValidDocuments(cli, flags.filename, flags.namespace);
+    return documents.map(({ resource }) => refOf(resource));
   }
   const named = parseNames(words);
   if (named.some(({ names }) => names.length === 0)) throw new UsageError("read arguments: got no name, want KIND NAME…");

@@ -14,12 +14,11 @@ import { toReportText } from "../output/json-yaml.ts";
 import type { Format } from "../output/format.ts";
 import { toWorkloadName } from "../output/columns.ts";
 import { printResources } from "../output/print-resources.ts";
-import { readDocuments } from "../resources/documents.ts";
+import { readValidDocuments } from "../documents/validation.ts";
 import { findResources } from "../resources/find-resources.ts";
 import { checkNamespace, isWritable, type Named, parseNamesOfKinds } from "../resources/name-arguments.ts";
 import { noteIfNeverInitialised } from "../resources/never-initialised.ts";
 import { toListing } from "../resources/object-name.ts";
-import { requireValid } from "../resources/validation.ts";
 
 /** Where to look and how to print. `namespace` and `allNamespaces` exclude each other; without `output` people get a table. */
 export interface GetFlags {
@@ -126,7 +125,7 @@ async function askedByFiles(cli: Cli, flags: GetFlags, words: readonly string[])
   if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND [NAME…]");
   if (flags.selector !== undefined) throw new UsageError("use --selector together with -f: want one of them");
   if (flags.allNamespaces === true) throw new UsageError("use --all-namespaces together with -f: want one of them");
-  const documents = requireValid(await readDocuments(cli.io, flags.filename ?? []), flags.namespace, await defaultNamespaceOf(cli));
+  const documents = await readValidDocuments(cli, flags.filename ?? [], flags.namespace);
   const groups = Map.groupBy(documents, ({ resource: { kind, metadata } }) => `${kind} ${metadata.namespace ?? ""}`);
   return [...groups.values()].flatMap((group) => {
     const [first] = group;

@@ -13,7 +13,7 @@ import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { applyPatch, type PatchType } from "../patch/apply.ts";
 import { validateChanged } from "../resources/cluster-version.ts";
-import { parseValues } from "../resources/documents.ts";
+import { parseValues } from "../documents/documents.ts";
 import { checkNamespace, parseOneName, toRef } from "../resources/name-arguments.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { updateResource } from "../resources/write.ts";

@@ -4,13 +4,15 @@ import { refOf } from "../../datastore/resource-ref.ts";
 import { EXIT } from "../failure.ts";
 import type { DocumentFlags } from "../flags.ts";
 import { type Cli, note, say } from "../io.ts";
-import { readDocuments } from "../resources/documents.ts";
+import { readDocuments } from "../documents/documents.ts";
 import { toPathName } from "../resources/object-name.ts";
-import { checkDocumentsToWrite, checkPoolsApart, statusOfInvalid, toInvalidText } from "../resources/validation.ts";
+import { statusOfInvalid, toInvalidText } from "../documents/checked-documents.ts";
+import { checkPoolsApart } from "../documents/pools-apart.ts";
+import { checkDocumentsToWrite } from "../documents/validation.ts";
 
 /** Checks every document and tells about each. */
 export async function validate(cli: Cli, flags: DocumentFlags): Promise<number> {
-  const checked = checkDocumentsToWrite(await readDocuments(cli.io, flags.filename), flags.namespace);
+  const checked = checkDocumentsToWrite(await readDocuments(cli.io, flags.filename), { given: flags.namespace });
   const { valid, invalid: overlapping } = checkPoolsApart(checked.valid);
   const invalid = [...checked.invalid, ...overlapping];
   for (const { resource } of valid) say(cli, `${toPathName(refOf(resource))} valid`);

@@ -11,17 +11,13 @@ import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import type { DocumentFlags } from "../flags.ts";
 import { type Cli, note, say } from "../io.ts";
-import { readDocuments } from "../resources/documents.ts";
+import { readDocuments } from "../documents/documents.ts";
 import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fields.ts";
 import { KnownPools } from "../resources/known-pools.ts";
 import { toPathName } from "../resources/object-name.ts";
-import {
-  checkDocumentsToWrite,
-  checkPoolsApart,
-  type InvalidDocument,
-  toInvalidFailure,
-  type ValidDocument,
-} from "../resources/validation.ts";
+import { type InvalidDocument, toInvalidFailure, type ValidDocument } from "../documents/checked-documents.ts";
+import { checkPoolsApart } from "../documents/pools-apart.ts";
+import { checkDocumentsToWrite } from "../documents/validation.ts";
 import type { Target } from "../resources/write.ts";
 import { warnOfNewPools } from "./warn-of-new-pools.ts";
 
@@ -46,11 +42,9 @@ interface WriteOptions {
 
 /** Nothing is written unless every document is valid; then one refusal does not stop the others. */
 export async function writeDocuments(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChange, write }: WriteOptions): Promise<number> {
-  const { valid: documents, invalid } = checkDocumentsToWrite(
-    await readDocuments(cli.io, flags.filename),
-    flags.namespace,
-    await defaultNamespaceOf(cli),
-  );
+  const read = await readDocuments(cli.io, flags.filename);
+  const namespace = { given: flags.namespace, fallback: await defaultNamespaceOf(cli) };
+  const { valid: documents, invalid } = checkDocumentsToWrite(read, namespace);
   if (invalid.length > 0) throw toInvalidFailure(mayChange ? await compareWithStored(cli, invalid) : invalid);
   return withDatastore(cli, async (datastore, openKube) => {
     const target = { datastore, io: cli.io, pools: new KnownPools(datastore, cli.io.clock) };

@@ -12,7 +12,7 @@ import { CommandFailed } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { isOlder, isVersion } from "../versions.ts";
 import { toPathName, toTitle } from "./object-name.ts";
-import { validateObject } from "./validation.ts";
+import { validateObject } from "../documents/validation.ts";
 import { updateResource } from "./write.ts";
 
 /**

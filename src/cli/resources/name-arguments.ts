@@ -3,10 +3,10 @@
 import type { KindInfo } from "../../api/registry.ts";
 import type { Kind } from "../../api/resource.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
-import { isDnsName } from "../../lib/characters.ts";
 import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failure.ts";
 import { parseKind } from "../arguments/kind-names.ts";
+import { checkNamespaceName } from "../arguments/namespace-name.ts";
 
 /** A kind, and the names given with it; none means all. */
 export interface Named {
@@ -89,13 +89,6 @@ export function checkNamespace(named: readonly Pick<Named, "info">[], namespace:
     throw new UsageError(`use namespace ${quote(namespace)}: ${kinds.map(({ plural }) => plural).join(", ")} have no namespace`);
   }
   checkNamespaceName(namespace);
-}
-
-/** @throws {UsageError} for what no namespace is called */
-export function checkNamespaceName(namespace: string): void {
-  if (isDnsName(namespace)) return;
-  const want = "want a DNS name in lower case: letters, digits, `-` and `.`";
-  throw new UsageError(`read option "--namespace": got ${quote(namespace)}, ${want}`);
 }
 
 function checkName(name: string): void {

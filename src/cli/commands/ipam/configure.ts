@@ -8,7 +8,7 @@ import { EXIT, UsageError } from "../../failure.ts";
 import { type Cli, say } from "../../io.ts";
 import { withRetries } from "../../resources/compare-and-swap.ts";
 import { NotFound } from "../../resources/object-name.ts";
-import { validateObject } from "../../resources/validation.ts";
+import { validateObject } from "../../documents/validation.ts";
 import { createResource, updateResource } from "../../resources/write.ts";
 
 /** Changes what is given, which must be one setting at least; the rest stays as it is. */

@@ -9,11 +9,12 @@ import type { Family } from "../../../lib/ip/address.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { quote, quoteValue } from "../../../lib/quote.ts";
 import { defaultNamespaceOf } from "../../access/default-namespace.ts";
+import { checkNamespaceName } from "../../arguments/namespace-name.ts";
 import { CommandFailed, UsageError } from "../../failure.ts";
 import type { Cli, OpenKube } from "../../io.ts";
 import type { AskingPod } from "../../kubernetes/asking-pod.ts";
 import type { ReportFormat } from "../../output/format.ts";
-import { checkNamespaceName, isPathStep } from "../../resources/name-arguments.ts";
+import { isPathStep } from "../../resources/name-arguments.ts";
 
 /** By their names on the command line. */
 const FAMILIES = { IPv4: 4, IPv6: 6 } as const satisfies Record<string, Family>;

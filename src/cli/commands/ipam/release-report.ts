@@ -9,7 +9,7 @@ import { CommandFailed, EXIT } from "../../failure.ts";
 import { type Cli, note, say } from "../../io.ts";
 import { count } from "../../output/count.ts";
 import { toNumberText } from "../../progress.ts";
-import { parseValues, readInput, toInputName } from "../../resources/documents.ts";
+import { parseValues, readInput, toInputName } from "../../documents/documents.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
 const REPORT = v.object({ problems: v.array(v.object({ class: v.string(), object: v.string(), detail: v.string() })) });
