@@ -3,7 +3,7 @@
 import { buildCommand } from "@stricli/core";
 import type { CreateFlags } from "./commands/create.ts";
 import type { DeleteFlags } from "./commands/delete.ts";
-import type { GetFlags } from "./commands/get.ts";
+import type { GetFlags } from "./commands/get-asked.ts";
 import type { LabelFlags } from "./commands/label.ts";
 import type { PatchFlags } from "./commands/patch.ts";
 import { type CliContext, runs } from "./context.ts";

@@ -1,43 +1,24 @@
 /** `get`: objects as tables, JSON, YAML, names or columns of one's own choice. */
 
-import { type KindInfo, KINDS, type Specs } from "../../api/registry.ts";
+import type { KindInfo, Specs } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
-import { defaultNamespaceOf } from "../access/default-namespace.ts";
-import type { LabelSelector } from "../arguments/label-selector.ts";
-import { CommandFailed, EXIT, UsageError } from "../failure.ts";
+import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/json-yaml.ts";
 import type { Format } from "../output/format.ts";
 import { toWorkloadName } from "../output/columns.ts";
 import { printResources } from "../output/print-resources.ts";
-import { readValidDocuments } from "../documents/validation.ts";
 import { findResources } from "../resources/find-resources.ts";
-import { checkNamespace, isWritable, type Named, parseNamesOfKinds } from "../resources/name-arguments.ts";
+import { isWritable } from "../resources/name-arguments.ts";
 import { noteIfNeverInitialised } from "../resources/never-initialised.ts";
 import { toListing } from "../resources/object-name.ts";
+import { type Asked, type GetFlags, readAsked } from "./get-asked.ts";
 
-/** Where to look and how to print. `namespace` and `allNamespaces` exclude each other; without `output` people get a table. */
-export interface GetFlags {
-  readonly filename?: readonly string[];
-  readonly namespace?: string;
-  readonly allNamespaces?: boolean;
-  readonly output?: Format;
-  readonly selector?: LabelSelector;
-  readonly showLabels?: boolean;
-  readonly noHeaders?: boolean;
-  readonly watch?: boolean;
-}
-
-/** Objects of one kind that were asked for, and where they are looked for. */
-interface Asked extends Named {
-  /** Of what is namespaced; undefined: all. */
-  readonly namespace: string | undefined;
-}
-
+/** Of what was asked for, what there is. */
 interface Answer {
   readonly asked: Asked;
   readonly resources: readonly Resource<string>[];
@@ -45,36 +26,55 @@ interface Answer {
 
 /** Prints what exists and says what does not. */
 export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promise<number> {
-  if (flags.allNamespaces === true && flags.namespace !== undefined)
-    throw new UsageError("use --namespace together with --all-namespaces: want one of them");
-  const asked = flags.filename?.length ? await askedByFiles(cli, flags, words) : await askedByWords(cli, flags, words);
-  if (flags.watch === true && asked.length > 1) throw new UsageError("use --watch with several kinds, or namespaces: want one");
+  const asked = await readAsked(cli, flags, words);
   return withDatastore(cli, async (datastore) => {
-    const answers: Answer[] = [];
-    const absent: string[] = [];
-    const broken: string[] = [];
-    let listing: string | undefined;
-    for (const one of asked) {
-      const scope = { namespace: one.namespace, selector: flags.selector };
-      const { resources, missing, unreadable } = await findResources(datastore, one, scope, cli);
-      if (resources.length > 0 || one.names.length === 0) answers.push({ asked: one, resources });
-      absent.push(...missing);
-      broken.push(...unreadable);
-      if (missing.length > 0) listing ??= (await proposeEndpoints(cli, datastore, one)) ?? proposeListing(one.info);
-    }
+    const { answers, absent, broken, next } = await findAll(cli, datastore, asked, flags.selector);
     const [first] = answers;
     if (flags.watch === true && first !== undefined && absent.length === 0) {
-      for (const reason of broken) note(cli, `left out: ${reason}`);
+      noteLeftOut(cli, broken);
       return await watchFrom(cli, datastore, { ...first, unreadable: broken }, flags);
     }
     print(cli, answers, flags);
-    const isEmpty = answers.every(({ resources }) => resources.length === 0);
-    if (isEmpty && flags.output === undefined && absent.length + broken.length === 0) await noteIfNeverInitialised(cli, datastore);
-    if (absent.length === 0 && broken.length === 0) return EXIT.done;
-    for (const reason of broken) note(cli, `left out: ${reason}`);
+    if (absent.length + broken.length === 0) {
+      const isEmpty = answers.every(({ resources }) => resources.length === 0);
+      if (isEmpty && flags.output === undefined) await noteIfNeverInitialised(cli, datastore);
+      return EXIT.done;
+    }
+    noteLeftOut(cli, broken);
     if (absent.length === 0) return EXIT.failed;
-    throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next: listing ?? "get" });
+    throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next });
   });
+}
+
+function noteLeftOut(cli: Cli, broken: readonly string[]): void {
+  for (const reason of broken) note(cli, `left out: ${reason}`);
+}
+
+/** All that was asked for. */
+interface Found {
+  /** Without those of which nothing is there that was named. */
+  readonly answers: readonly Answer[];
+  /** Titles of what was named and does not exist. */
+  readonly absent: readonly string[];
+  /** Why something cannot be read. */
+  readonly broken: readonly string[];
+  /** The command for whoever named what does not exist. */
+  readonly next: string;
+}
+
+async function findAll(cli: Cli, datastore: Datastore, asked: readonly Asked[], selector: GetFlags["selector"]): Promise<Found> {
+  const answers: Answer[] = [];
+  const absent: string[] = [];
+  const broken: string[] = [];
+  let next: string | undefined;
+  for (const one of asked) {
+    const { resources, missing, unreadable } = await findResources(datastore, one, { namespace: one.namespace, selector }, cli);
+    if (resources.length > 0 || one.names.length === 0) answers.push({ asked: one, resources });
+    absent.push(...missing);
+    broken.push(...unreadable);
+    if (missing.length > 0) next ??= (await proposeEndpoints(cli, datastore, one)) ?? proposeListing(one.info);
+  }
+  return { answers, absent, broken, next: next ?? "get" };
 }
 
 function proposeListing(info: KindInfo): string {
@@ -103,38 +103,6 @@ function isBeginning(word: string, id: unknown): boolean {
   return typeof id === "string" && id.startsWith(word);
 }
 
-async function askedByWords(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Asked[]> {
-  const named = parseNamesOfKinds(words);
-  checkNamespace(named, flags.namespace);
-  for (const { info, names } of named) {
-    if (flags.selector !== undefined) checkSelectable(info, names);
-    if (flags.allNamespaces === true && names.length > 0 && info.namespaced)
-      throw new UsageError("use --all-namespaces with names: want one namespace");
-  }
-  const namespace = flags.allNamespaces === true ? undefined : (flags.namespace ?? (await defaultNamespaceOf(cli)));
-  return named.map((one) => ({ ...one, namespace }));
-}
-
-function checkSelectable(info: KindInfo, names: readonly string[]): void {
-  if (names.length > 0) throw new UsageError("use --selector with names: want one of them");
-  if (!isWritable(info)) throw new UsageError(`use --selector with ${info.plural}: they have no labels`);
-}
-
-/** What files name, by kind and namespace. */
-async function askedByFiles(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Asked[]> {
-  if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND [NAME…]");
-  if (flags.selector !== undefined) throw new UsageError("use --selector together with -f: want one of them");
-  if (flags.allNamespaces === true) throw new UsageError("use --all-namespaces together with -f: want one of them");
-  const documents = await readValidDocuments(cli, flags.filename ?? [], flags.namespace);
-  const groups = Map.groupBy(documents, ({ resource: { kind, metadata } }) => `${kind} ${metadata.namespace ?? ""}`);
-  return [...groups.values()].flatMap((group) => {
-    const [first] = group;
-    if (first === undefined) return [];
-    const { kind, metadata } = first.resource;
-    return [{ info: KINDS[kind], names: group.map(({ resource }) => resource.metadata.name), namespace: metadata.namespace }];
-  });
-}
-
 async function watchFrom(
   cli: Cli,
   datastore: Datastore,
@@ -151,15 +119,18 @@ async function watchFrom(
   });
 }
 
+/** What people get who do not choose. */
+const TABLE: Format = { type: "table", wide: false };
+
 /** How the objects of a kind are shown. */
 function toLook({ info }: Asked, flags: GetFlags) {
-  const { output = { type: "table", wide: false }, showLabels: withLabels = false, noHeaders: withoutHeader = false } = flags;
+  const { output = TABLE, showLabels: withLabels = false, noHeaders: withoutHeader = false } = flags;
   return { output, withNamespace: flags.allNamespaces === true && info.namespaced, withLabels, withoutHeader } as const;
 }
 
 /** Programs get one value, people a table for each kind. */
 function print(cli: Cli, answers: readonly Answer[], flags: GetFlags): void {
-  const format = flags.output ?? { type: "table", wide: false };
+  const { output: format = TABLE } = flags;
   if (answers.length > 1 && (format.type === "json" || format.type === "yaml")) {
     const items = answers.flatMap(({ resources }) => resources);
     cli.io.stdout.write(toReportText(format.type, { apiVersion: "v1", kind: "List", items }));
