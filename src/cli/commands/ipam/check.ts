@@ -1,6 +1,6 @@
 /** `ipam check`: what contradicts itself between pools, blocks and endpoints. */
 
-import { checkConsistency } from "../../../ipam/admin/check/check.ts";
+import { checkConsistency, type CheckReport } from "../../../ipam/admin/check/check.ts";
 import type { ServiceCidr } from "../../../ipam/admin/pools/pools-over-services.ts";
 import type { ProblemClass } from "../../../ipam/admin/check/problems.ts";
 import { withDatastore } from "../../access/access.ts";
@@ -30,16 +30,21 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
     if (found.pools + found.blocks === 0 && flags.output === undefined) await noteIfNeverInitialised(cli, datastore);
     return found;
   });
-  const { problems, warnings, unread, silentLeaks } = report;
-  const status = problems.length + unread.length === 0 ? EXIT.done : EXIT.failed;
+  const { problems, unread } = report;
   const gap = unread.length === 0 ? undefined : `the check is not complete: ${count(unread.length, "object")} could not be read`;
   for (const { detail } of unread) note(cli, `${detail}; what depends on it is not checked`);
-  if (flags.output !== undefined) {
+  if (flags.output === undefined) {
+    sayReport(cli, report);
+    if (gap !== undefined) say(cli, gap);
+    for (const next of adviceFor(cli, report)) note(cli, `next: ${next}`);
+  } else {
     cli.io.stdout.write(toReportText(flags.output, report));
     if (gap !== undefined) note(cli, gap);
-    return status;
   }
-  const { pools, blocks, allocations, endpoints } = report;
+  return problems.length + unread.length === 0 ? EXIT.done : EXIT.failed;
+}
+
+function sayReport(cli: Cli, { problems, warnings, pools, blocks, allocations, endpoints }: CheckReport): void {
   const counted = [count(pools, "pool"), count(blocks, "block"), count(allocations, "allocation"), count(endpoints, "endpoint")];
   say(cli, `checked ${counted.join(", ")}`);
   if (problems.length > 0) {
@@ -48,24 +53,24 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   }
   for (const warning of warnings) say(cli, toWarningText(warning));
   say(cli, `found ${count(problems.length, "problem")}${warnings.length === 0 ? "" : `, ${count(warnings.length, "warning")}`}`);
-  if (gap !== undefined) say(cli, gap);
+}
+
+/** What to do about the problems, where a command helps. */
+function* adviceFor(cli: Cli, { problems, silentLeaks }: CheckReport): Generator<string> {
   const countOf = (wanted: ProblemClass): number => problems.filter((problem) => problem.class === wanted).length;
   const has = (wanted: ProblemClass): boolean => countOf(wanted) > 0;
-  if (has("outside-pool")) note(cli, "next: create the pool of the addresses in no pool again, or recreate the workloads that have them");
+  if (has("outside-pool")) yield "create the pool of the addresses in no pool again, or recreate the workloads that have them";
   // Not released: each such pod has its address until its DEL.
-  if (has("unrecorded-in-use")) note(cli, "next: recreate each pod whose address is not recorded: kubectl delete pod -n NAMESPACE NAME");
+  if (has("unrecorded-in-use")) yield "recreate each pod whose address is not recorded: kubectl delete pod -n NAMESPACE NAME";
   if (has("misnamed-node"))
-    note(cli, `next: on the node of each record, as root: ${toCommandLine(cli, "ipam adopt --node=NODE --instead-of=OTHER-NODE")}`);
+    yield `on the node of each record, as root: ${toCommandLine(cli, "ipam adopt --node=NODE --instead-of=OTHER-NODE")}`;
   // A node whose kubelet is down runs on containers whose pods are gone.
-  if (countOf("leaked-address") > silentLeaks) note(cli, `next: if their containers are gone for good: ${toRelease(cli)}`);
-  else if (silentLeaks > 0)
-    note(cli, "next: wait for the nodes that do not report, or delete each that is gone for good: kubectl delete node NODE");
-  else if (has("unallocated-in-use"))
-    note(
-      cli,
-      `next: recreate the workloads, or if they have their interfaces still, on the node of each, as root: ${toCommandLine(cli, "ipam adopt --node=NODE")}`,
-    );
-  return status;
+  if (countOf("leaked-address") > silentLeaks) yield `if their containers are gone for good: ${toRelease(cli)}`;
+  else if (silentLeaks > 0) yield "wait for the nodes that do not report, or delete each that is gone for good: kubectl delete node NODE";
+  else if (has("unallocated-in-use")) {
+    const adopt = toCommandLine(cli, "ipam adopt --node=NODE");
+    yield `recreate the workloads, or if they have their interfaces still, on the node of each, as root: ${adopt}`;
+  }
 }
 
 /** Says so when they cannot be read: no warning then means nothing. */
