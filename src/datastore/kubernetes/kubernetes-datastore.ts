@@ -4,13 +4,9 @@ import type { KubeClient } from "../../kube/client.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
 import { KUBERNETES_TRAITS } from "../traits.ts";
 import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "../datastore.ts";
-import type { BlockEntry } from "./objects/block-object.ts";
 import { toDatastoreError } from "./objects/failure.ts";
 import { Batch } from "./reads/batch.ts";
-import { IndexReads } from "./reads/block-index.ts";
-import { type NodeBlocks, readNodeBlocks } from "./reads/node-blocks.ts";
-import { answerQuery } from "./reads/queries.ts";
-import { ResourceReads } from "./reads/resources.ts";
+import { readRound, type RoundPorts } from "./reads/queries.ts";
 import type { BlockHints } from "./state/block-hints.ts";
 import { LostClaims } from "./state/lost-claims.ts";
 import { RecentBlocks } from "./state/recent-blocks.ts";
@@ -35,7 +31,7 @@ export class KubernetesDatastore implements Datastore {
   readonly #seen: SeenRevisions;
   readonly #recent: RecentBlocks;
   readonly #lostClaims: LostClaims;
-  readonly #pagedLists: PagedLists<BlockEntry>;
+  readonly #round: RoundPorts;
   #roundTrips = 0;
   /** UID of `ClusterInformation`; "" until there is one. After that it does not change while the process runs. */
   #cluster = "";
@@ -45,7 +41,14 @@ export class KubernetesDatastore implements Datastore {
     this.#seen = new SeenRevisions(parts.clock);
     this.#recent = new RecentBlocks(parts.clock);
     this.#lostClaims = new LostClaims(parts.clock);
-    this.#pagedLists = new PagedLists(parts.clock);
+    this.#round = {
+      ...parts,
+      recent: this.#recent,
+      lostClaims: this.#lostClaims,
+      pagedLists: new PagedLists(parts.clock),
+      readCluster: (batch) => this.#readCluster(batch),
+      onRound: () => this.#countRound(),
+    };
   }
 
   get requests(): { readonly roundTrips: number; readonly retries: number } {
@@ -99,32 +102,11 @@ export class KubernetesDatastore implements Datastore {
   }
 
   async #answer<Qs extends readonly Query[]>(queries: Qs, options: ReadOptions): Promise<Answers<Qs>> {
-    const { mayLag = false, onDamage, onPage, onClaimFault, wantsToCommit } = options;
+    const { onClaimFault, wantsToCommit } = options;
     const { client, hints } = this.#parts;
-    const batch = new Batch(client, options.signal);
-    const nodes = new Map<string, Promise<NodeBlocks>>();
-    const reads = {
-      batch,
-      hints,
-      readCluster: () => this.#readCluster(batch),
-      onAnotherRound: () => this.#countRound(),
-      isDamageReported: onDamage !== undefined,
-    };
-    const nodeBlocks = (node: string): Promise<NodeBlocks> => {
-      const known = nodes.get(node) ?? readNodeBlocks(node, reads);
-      nodes.set(node, known);
-      return known;
-    };
-    const index = new IndexReads({ batch, pagedLists: this.#pagedLists, lostClaims: this.#lostClaims, mayLag }, queries);
-    const resources = new ResourceReads(batch, queries, options);
-    const sources = { batch, index, nodeBlocks, resources, recent: this.#recent, onDamage, onPage };
-    const asked = queries.map((query) => answerQuery(query, sources));
+    const answering = readRound(queries, options, this.#round);
     const forbidden = wantsToCommit && import("./permitted-writes.ts").then((file) => file.findForbidden(client, wantsToCommit, options));
-    if (batch.size > 0) this.#countRound();
-    // The first failure is thrown without waiting for the others.
-    const answers = await Promise.all(asked);
-    const isExplained = !batch.isClusterServed && queries.some(isAboutCluster);
-    if (batch.missing !== undefined && !isExplained) throw batch.missing;
+    const answers = await answering;
     for (const [i, query] of queries.entries()) this.#note(query, answers[i]);
     const denial = await forbidden;
     if (denial !== undefined) throw denial;
@@ -155,8 +137,4 @@ export class KubernetesDatastore implements Datastore {
   #countRound(): void {
     this.#roundTrips++;
   }
-}
-
-function isAboutCluster(query: Query): boolean {
-  return query.type === "get" && query.ref.kind === "ClusterInformation";
 }

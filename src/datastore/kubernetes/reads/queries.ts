@@ -1,19 +1,68 @@
-/** Answers queries: all requests of a read at once. */
+/** Answers queries in one round: all requests that they need are on their way at once. */
 
 import type { Block } from "../../../api/ipam-block.ts";
+import type { KubeClient } from "../../../kube/client.ts";
 import type { ObjectMeta } from "../../../kube/kube-object.ts";
 import type { NamedBlock, Query, ReadOptions, Stored } from "../../datastore.ts";
 import { toBlockName } from "../objects/block-name.ts";
-import { toBlockEntry, toStoredBlock } from "../objects/block-object.ts";
+import { type BlockEntry, toBlockEntry, toStoredBlock } from "../objects/block-object.ts";
 import { type BlockObject, IPAM_BLOCKS } from "../objects/resource-types.ts";
+import type { BlockHints } from "../state/block-hints.ts";
+import type { LostClaims } from "../state/lost-claims.ts";
+import type { PagedLists } from "../state/paged-lists.ts";
 import type { RecentBlocks } from "../state/recent-blocks.ts";
-import type { Batch } from "./batch.ts";
-import { type IndexReads, isIndexQuery } from "./block-index.ts";
-import type { NodeBlocks } from "./node-blocks.ts";
-import type { ResourceReads } from "./resources.ts";
+import { Batch } from "./batch.ts";
+import { IndexReads, isIndexQuery } from "./block-index.ts";
+import { type NodeBlocks, type NodeReads, readNodeBlocks } from "./node-blocks.ts";
+import { ResourceReads } from "./resources.ts";
+
+/** What one round leaves for the next, and what it needs besides. */
+export interface RoundPorts {
+  readonly client: KubeClient;
+  readonly hints?: BlockHints | undefined;
+  readonly recent: RecentBlocks;
+  readonly lostClaims: LostClaims;
+  readonly pagedLists: PagedLists<BlockEntry>;
+  /** UID of the cluster's information, which the round asks for if it is not known; "" where there is none. */
+  readonly readCluster: (batch: Batch) => Promise<string>;
+  /** Called for every round of requests. */
+  readonly onRound: () => void;
+}
+
+/** Answers queries by their positions. Throws the first failure without waiting for the other answers. */
+export async function readRound(queries: readonly Query[], options: ReadOptions, ports: RoundPorts): Promise<readonly unknown[]> {
+  const { client, hints, recent, lostClaims, pagedLists, readCluster, onRound } = ports;
+  const { mayLag = false, onDamage, onPage, signal } = options;
+  const batch = new Batch(client, signal);
+  const reads: NodeReads = {
+    batch,
+    hints,
+    readCluster: () => readCluster(batch),
+    onAnotherRound: onRound,
+    isDamageReported: onDamage !== undefined,
+  };
+  const nodes = new Map<string, Promise<NodeBlocks>>();
+  const nodeBlocks = (node: string): Promise<NodeBlocks> => {
+    const known = nodes.get(node) ?? readNodeBlocks(node, reads);
+    nodes.set(node, known);
+    return known;
+  };
+  const index = new IndexReads({ batch, pagedLists, lostClaims, mayLag }, queries);
+  const resources = new ResourceReads(batch, queries, options);
+  const asked = queries.map((query) => answerQuery(query, { batch, index, nodeBlocks, resources, recent, onDamage, onPage }));
+  if (batch.size > 0) onRound();
+  const answers = await Promise.all(asked);
+  const isExplained = !batch.isClusterServed && queries.some(isAboutCluster);
+  if (batch.missing !== undefined && !isExplained) throw batch.missing;
+  return answers;
+}
+
+function isAboutCluster(query: Query): boolean {
+  return query.type === "get" && query.ref.kind === "ClusterInformation";
+}
 
 /** Where the queries of one round are answered from. */
-export interface Sources {
+interface Sources {
   readonly batch: Batch;
   readonly index: IndexReads;
   readonly nodeBlocks: (node: string) => Promise<NodeBlocks>;
@@ -25,7 +74,7 @@ export interface Sources {
 }
 
 /** @returns what `Answer` says for the type of the query */
-export async function answerQuery(query: Query, sources: Sources): Promise<unknown> {
+async function answerQuery(query: Query, sources: Sources): Promise<unknown> {
   const { batch, index, nodeBlocks, resources, recent, onDamage } = sources;
   if (isIndexQuery(query)) return await index.answer(query);
   switch (query.type) {
