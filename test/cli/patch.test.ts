@@ -290,7 +290,10 @@ test.each([
     return [status, stderr.split("\n")[0]];
   };
   expect(await refusalOf("tier", "prod")).toEqual([2, 'netplugctl: use namespace "prod": tiers have no namespace']);
-  expect(await refusalOf("wep", "a/b")).toEqual([2, 'netplugctl: read option "--namespace": got "a/b", want a DNS name in lower case: letters, digits, `-` and `.`']);
+  expect(await refusalOf("wep", "a/b")).toEqual([
+    2,
+    'netplugctl: read option "--namespace": got "a/b", want a DNS name in lower case: letters, digits, `-` and `.`',
+  ]);
 });
 
 /** Each name stands for ten of the one before. */
