@@ -16,7 +16,7 @@ const EXPLAINED_EVERY = 3;
 export async function add(state: State, world: World, asked: Asked): Promise<void> {
   const blocks = await world.blocks();
   const expected = forecast(state, asked, blocks);
-  const explained = isExplicable(state, asked) ? await world.explain(asked) : undefined;
+  const explained = isExplicable(state, world, asked) ? await world.explain(asked) : undefined;
   const reply = await world.call("ADD", asked);
   if (reply === undefined) throw new Error("nobody killed it");
   if (explained !== undefined) expectExplained(asked, explained, reply);
@@ -25,12 +25,12 @@ export async function add(state: State, world: World, asked: Asked): Promise<voi
 }
 
 /**
- * What a runtime asks for `netplugctl` cannot know, nor what it has no namespace for; and an attachment keeps what it has. A fixed address that
- * another interface of the sandbox has it calls an earlier sandbox's, because it speaks of a new one.
+ * What a runtime asks for `netplugctl` cannot know, nor what it has no namespace for; and an attachment keeps what it has. It speaks of a new
+ * sandbox of the pod, so it counts as released what other interfaces of this one have.
  */
-function isExplicable(state: State, { sandbox, ifName, demand }: Asked): boolean {
-  const isFixed = sandbox.pod?.annotations.ipAddrs !== undefined && state.attachmentsOf(sandbox).length > 0;
-  const isKnown = demand.explicit !== undefined || isFixed || state.attachment(sandbox, ifName) !== undefined;
+function isExplicable(state: State, world: World, { sandbox, ifName, demand }: Asked): boolean {
+  const hasOthers = world.hasPods && sandbox.pod !== undefined && state.attachmentsOf(sandbox).length > 0;
+  const isKnown = demand.explicit !== undefined || hasOthers || state.attachment(sandbox, ifName) !== undefined;
   return state.isReady && sandbox.hasNetns && !sandbox.isStale && !isKnown && state.log.length % EXPLAINED_EVERY === 0;
 }
 
