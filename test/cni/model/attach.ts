@@ -16,7 +16,7 @@ const EXPLAINED_EVERY = 3;
 export async function add(state: State, world: World, asked: Asked): Promise<void> {
   const blocks = await world.blocks();
   const expected = forecast(state, asked, blocks);
-  const explained = isExplicable(state, world, asked) ? await world.explain(asked) : undefined;
+  const explained = isExplicable(state, asked) ? await world.explain(asked, hasInterfaces(state, asked.sandbox)) : undefined;
   const reply = await world.call("ADD", asked);
   if (reply === undefined) throw new Error("nobody killed it");
   if (explained !== undefined) expectExplained(asked, explained, reply);
@@ -25,13 +25,18 @@ export async function add(state: State, world: World, asked: Asked): Promise<voi
 }
 
 /**
- * What a runtime asks for `netplugctl` cannot know, nor what it has no namespace for; and an attachment keeps what it has. It speaks of a new
- * sandbox of the pod, so it counts as released what other interfaces of this one have.
+ * What a runtime asks for `netplugctl` cannot know, nor what it has no namespace for; and an attachment keeps what it has. Of a pod it speaks as of a
+ * new sandbox, which may have what other interfaces of this one have: beside those it is asked without the pod, and cannot know annotations.
  */
-function isExplicable(state: State, world: World, { sandbox, ifName, demand }: Asked): boolean {
-  const hasOthers = world.hasPods && sandbox.pod !== undefined && state.attachmentsOf(sandbox).length > 0;
-  const isKnown = demand.explicit !== undefined || hasOthers || state.attachment(sandbox, ifName) !== undefined;
-  return state.isReady && sandbox.hasNetns && !sandbox.isStale && !isKnown && state.log.length % EXPLAINED_EVERY === 0;
+function isExplicable(state: State, { sandbox, ifName, demand }: Asked): boolean {
+  const isAnnotated = Object.keys(sandbox.pod?.annotations ?? {}).length > 0;
+  const isUnknown = demand.explicit !== undefined || (isAnnotated && hasInterfaces(state, sandbox));
+  const isThere = state.attachment(sandbox, ifName) !== undefined;
+  return state.isReady && sandbox.hasNetns && !sandbox.isStale && !isUnknown && !isThere && state.log.length % EXPLAINED_EVERY === 0;
+}
+
+function hasInterfaces(state: State, sandbox: Sandbox): boolean {
+  return state.attachmentsOf(sandbox).length > 0;
 }
 
 /** What was said beforehand is what comes of it; the ADD names its first obstacle only. */

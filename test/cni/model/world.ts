@@ -152,14 +152,14 @@ export class World implements AsyncDisposable {
     return undefined;
   }
 
-  /** Asks what an ADD would come to, before it is called. */
-  async explain({ sandbox: { node, pod }, demand: { families, pools = {} } }: Asked): Promise<Explained> {
+  /** Asks what an ADD would come to, before it is called. @param isFurther its sandbox has other interfaces: then no pod is named */
+  async explain({ sandbox: { node, pod }, demand: { families, pools = {} } }: Asked, isFurther: boolean): Promise<Explained> {
     const words = [
       `--node=${node}`,
       `--families=${families.map((family) => `IPv${family}`).join(",")}`,
       ...(pools.ipv4 === undefined ? [] : [`--ipv4-pools=${pools.ipv4.join(",")}`]),
       ...(pools.ipv6 === undefined ? [] : [`--ipv6-pools=${pools.ipv6.join(",")}`]),
-      ...(pod === undefined || !this.hasPods ? [] : [`--pod=${pod.name}`]),
+      ...(pod === undefined || isFurther || !this.hasPods ? [] : [`--pod=${pod.name}`]),
     ];
     const { stdout } = await this.ctl(["ipam", "explain", ...words, "-o", "json"]);
     const { addresses, refusals } = JSON.parse(stdout) as {
