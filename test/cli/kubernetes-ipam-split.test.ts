@@ -76,3 +76,12 @@ test("one into another number of parts that began meanwhile leaves nothing in it
   expect(await world.done(["get", "ippools", "-o", "name"])).toBe("ippool/pods\nippool/split-pods-0\nippool/split-pods-1\n");
   expect(await world.done(split(2))).toContain("ippool/pods deleted\n");
 });
+
+test("a datastore that somebody unlocks while the first part is made is not split any further (needs cluster)", async () => {
+  const unlock = () => setReady(true);
+  const { status, stderr } = await world.ctl(split(4), { instead: (datastore) => changedBefore(datastore, "create", unlock) });
+  expect([status, stderr]).toEqual([1, expect.stringContaining("the datastore is not locked; lock it first\n")]);
+  expect(await world.done(["get", "ippools", "-o", "name"])).toBe("ippool/pods\nippool/split-pods-0\n");
+  await setReady(false);
+  expect(await world.done(split(4))).toContain("ippool/pods deleted\n");
+});

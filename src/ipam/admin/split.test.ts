@@ -22,14 +22,14 @@ describe("planSplit()", () => {
     await world.putPool("blue", "10.65.0.0/24", { nodeSelector: 'zone == "x"' });
     await world.put("ClusterInformation", "default", locked);
     const [pool, , information, pools] = await readFor(world, "blue");
-    const { parts, claim, rest } = planSplit(pool, 4, information, pools);
+    const { parts, writes } = planSplit(pool, 4, information, pools);
     expect(parts.map(({ pool: { metadata, spec } }) => [metadata.name, spec.cidr, spec.nodeSelector])).toEqual([
       ["split-blue-0", "10.65.0.0/26", 'zone == "x"'],
       ["split-blue-1", "10.65.0.64/26", 'zone == "x"'],
       ["split-blue-2", "10.65.0.128/26", 'zone == "x"'],
       ["split-blue-3", "10.65.0.192/26", 'zone == "x"'],
     ]);
-    expect(await world.datastore.commit([...claim, ...rest])).toMatchObject({ committed: true });
+    expect(await world.datastore.commit(writes)).toMatchObject({ committed: true });
     for (const wrong of [0, 1, 3, 8, 2.5])
       expect(() => planSplit(pool, wrong, information, pools)).toThrow("want a power of two from 2 to 4");
   });
@@ -38,8 +38,7 @@ describe("planSplit()", () => {
     const world = await createIpamWorld();
     await world.putPool("blue", "10.65.0.0/25");
     await world.put("ClusterInformation", "default", {});
-    const { claim, rest } = planSplit(...(await readFor(world, "blue", 2)));
-    expect(await world.datastore.commit([...claim, ...rest])).toMatchObject({ committed: true });
+    expect(await world.datastore.commit(planSplit(...(await readFor(world, "blue", 2))).writes)).toMatchObject({ committed: true });
   });
 
   test.each([
@@ -59,9 +58,9 @@ describe("planSplit()", () => {
     const world = await createIpamWorld();
     await world.putPool("blue", "10.65.0.0/25");
     await world.put("ClusterInformation", "default", locked);
-    const { claim } = planSplit(...(await readFor(world, "blue", 2)));
+    const { writes } = planSplit(...(await readFor(world, "blue", 2)));
     await world.put("ClusterInformation", "default", { datastoreReady: true });
-    expect(await world.datastore.commit(claim)).toMatchObject({ committed: false });
+    expect(await world.datastore.commit(writes)).toMatchObject({ committed: false });
   });
 
   test.each([

@@ -31,13 +31,13 @@ export interface Part {
 export interface SplitPlan {
   /** In address order. */
   readonly parts: readonly Part[];
-  /** Makes the first part, whose name a split into any number has; holds as long as nobody unlocks the datastore. */
-  readonly claim: readonly Write[];
   /**
-   * Makes the others, and removes the pool if nobody has changed it. Part of the same commit, or, where a commit is not applied at once, of one after it:
-   * whoever has not made the first part must not make others, which would overlap those of who has.
+   * Makes the first part alone, whose name a split into any number has; undefined when it is there. Where a commit is not applied at once, who makes
+   * this part first is the only one to make others: parts of two splits would overlap.
    */
-  readonly rest: readonly Write[];
+  readonly claim: readonly Write[] | undefined;
+  /** Takes the place of the pool; holds as long as nobody changes it, or unlocks the datastore. */
+  readonly writes: readonly Write[];
 }
 
 /** Where a part would be made there is another pool, or one that will soon be gone. */
@@ -100,12 +100,12 @@ export function planSplit(
   });
   const leftOver = findLeftOver(name, understood.cidr, parts, pools);
   if (leftOver !== undefined) throw new PartTaken(name, leftOver);
-  const writes = made.map(({ part, found }) => makeOrExpect(part, found));
+  const first = made[0]?.found === undefined ? made[0] : undefined;
   const remove: Write = { op: "delete", ref: { kind: "IPPool", name }, revision: pool.revision };
   return {
+    claim: first && [locked, { op: "create", resource: first.part }],
     parts: made.map(({ part, found }) => ({ pool: part, isThere: found !== undefined })),
-    claim: [locked, ...writes.slice(0, 1)],
-    rest: [...writes.slice(1), remove],
+    writes: [locked, ...made.map(({ part, found }) => makeOrExpect(part, found)), remove],
   };
 }
 

@@ -26,6 +26,7 @@ export interface SplitFlags {
 export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Promise<number> {
   if ((flags.name === undefined) === (flags.cidr === undefined)) throw new UsageError("choose pool: want one of --name, --cidr");
   return await withDatastore(cli, async (datastore) => {
+    let hasClaimed = false;
     const made = await withRetries("split pool", async () => {
       const [pools, information] = await datastore.read([IP_POOLS, CLUSTER_INFORMATION]);
       const wanted = flags.cidr === undefined ? undefined : toPrefixText(flags.cidr);
@@ -36,15 +37,19 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
       if (pool === undefined)
         throw new CommandFailed(`split pool ${quote(wanted ?? flags.name ?? "")}: there is none`, { next: "get ippools" });
       guardsFor("IPPool", information);
-      const { claim, rest, ...plan } = planOrFail(() => planSplit(pool, parts, information, pools));
-      for (const writes of datastore.traits.commitsAtOnce ? [[...claim, ...rest]] : [claim, rest]) {
-        const { committed } = await datastore.commit(writes.map((write) => withIdentity(cli, write)));
-        if (!committed) return undefined;
+      const plan = planOrFail(() => planSplit(pool, parts, information, pools));
+      const commit = async (writes: readonly Write[]): Promise<boolean> =>
+        (await datastore.commit(writes.map((write) => withIdentity(cli, write)))).committed;
+      if (plan.claim !== undefined && !datastore.traits.commitsAtOnce) {
+        hasClaimed = await commit(plan.claim);
+        return undefined; // read it again: the first part is there now, this split's or another's
       }
-      return { pool, name: pool.value.metadata.name, parts: plan.parts };
+      return (await commit(plan.writes)) ? { pool, name: pool.value.metadata.name, parts: plan.parts } : undefined;
     });
-    for (const { pool, isThere } of made.parts)
-      say(cli, `ippool/${pool.metadata.name} ${isThere ? "exists" : "created"} (${pool.spec.cidr})`);
+    for (const [index, { pool, isThere }] of made.parts.entries()) {
+      const isOwn = !isThere || (index === 0 && hasClaimed);
+      say(cli, `ippool/${pool.metadata.name} ${isOwn ? "created" : "exists"} (${pool.spec.cidr})`);
+    }
     const end = describeDeletion(made.pool);
     say(
       cli,
