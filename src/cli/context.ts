@@ -16,7 +16,7 @@ export interface CliContext extends CommandContext {
 
 /** What may come next on a command line, as far as the datastore knows it: for completion. What is typed is the word that is being written. */
 export interface Proposals {
-  /** Objects that the words so far ask for. */
+  /** Objects that the words so far ask for; kinds while these name none. */
   objects(typed: string): Promise<readonly string[]>;
   /** Names of all objects of a kind that has no namespaces. */
   names(kind: Kind): Promise<readonly string[]>;
