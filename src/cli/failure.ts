@@ -2,7 +2,7 @@
 
 import { toProblemText, ValidationError } from "../api/schema/problem.ts";
 import { NetplugError, messageOf } from "../lib/errors.ts";
-import { toVisibleLines } from "./output/table.ts";
+import { toVisibleLines } from "../lib/visible-text.ts";
 import { type Invocation, toCommandLine } from "./suggested-commands.ts";
 
 /** What `netplugctl` exits with; scripts rely on it. */

@@ -4,9 +4,9 @@ import type { DatastoreConfig, KubernetesConfig } from "../datastore/config/data
 import type { Datastore } from "../datastore/datastore.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock, Files, Random } from "../lib/ports.ts";
+import { toVisibleLines } from "../lib/visible-text.ts";
 import type { PartedFile } from "../linux/input.ts";
 import type { HostAddress } from "./host/host-addresses.ts";
-import { toVisibleLines } from "./output/table.ts";
 
 /** One of the two streams that are written. */
 export interface Output {

@@ -3,9 +3,10 @@
 import { FILE_HEADERS_ONLY, formatPatch, structuredPatch, type StructuredPatchHunk } from "diff";
 import type { Resource } from "../../api/resource.ts";
 import { isJsonObject } from "../../lib/json.ts";
+import { toVisibleLines } from "../../lib/visible-text.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { toYamlText } from "./json-yaml.ts";
-import { green, red, toVisibleLines } from "./table.ts";
+import { green, red } from "./table.ts";
 
 /**
  * Lines removed and added up to which the shortest diff is searched for. The time for that grows with their square: with these it takes less than

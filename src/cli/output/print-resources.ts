@@ -2,12 +2,13 @@
 
 import type { KindInfo } from "../../api/registry.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
+import { toVisibleText } from "../../lib/visible-text.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { type Column, columnsOf } from "./columns.ts";
 import { parseCustomColumns } from "./custom-columns.ts";
 import { toJsonText, toYamlText } from "./json-yaml.ts";
 import type { Format } from "./format.ts";
-import { toTable, toVisibleText } from "./table.ts";
+import { toTable } from "./table.ts";
 
 /** Resources of one kind, and what their text depends on besides the format. */
 interface ResourceOutput {

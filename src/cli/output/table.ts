@@ -1,5 +1,7 @@
 /** Tables for people. */
 
+import { toVisibleText } from "../../lib/visible-text.ts";
+
 /** What changes the look of a table, and nothing in its cells. */
 interface TableOptions {
   /** Whether the header may stand out in colour. */
@@ -69,14 +71,4 @@ export function green(text: string): string {
 function pad(cell: string, width: number, isRight: boolean): string {
   const space = " ".repeat(Math.max(0, width - Bun.stringWidth(cell)));
   return isRight ? space + cell : cell + space;
-}
-
-/** Text whose control characters can be seen: what somebody wrote into the datastore must not move the cursor of whoever looks at it. */
-export function toVisibleText(text: string): string {
-  return text.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
-}
-
-/** The same for text of several lines. */
-export function toVisibleLines(text: string): string {
-  return text.split("\n").map(toVisibleText).join("\n");
 }
