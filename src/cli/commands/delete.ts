@@ -17,7 +17,8 @@ import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
 import { checkNamespace, parseNames, toRef } from "../resources/name-arguments.ts";
 import { NotFound, toPathName } from "../resources/object-name.ts";
 import { toShown } from "../resources/unreadable.ts";
-import { readValidDocuments } from "../documents/validation.ts";
+import { readDocuments } from "../documents/documents.ts";
+import { requireValidDocuments } from "../documents/validation.ts";
 import { deleteResource, type Target } from "../resources/write.ts";
 import { toCommandLine, toWord } from "../suggested-commands.ts";
 
@@ -51,7 +52,9 @@ export async function remove(cli: Cli, flags: DeleteFlags, ...words: string[]): 
 async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): Promise<readonly ResourceRef[]> {
   if (flags.filename !== undefined && flags.filename.length > 0) {
     if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND NAME…");
-    const documents = await readValidDocuments(cli, flags.filename, flags.namespace);
+    const read = await readDocuments(cli.io, flags.filename);
+    const namespace = { given: flags.namespace, fallback: await defaultNamespaceOf(cli) };
+    const documents = requireValidDocuments(read, namespace);
     return documents.map(({ resource }) => refOf(resource));
   }
   const named = parseNames(words);

@@ -3,7 +3,8 @@
 import { type KindInfo, KINDS } from "../../api/registry.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import type { LabelSelector } from "../arguments/label-selector.ts";
-import { readValidDocuments } from "../documents/validation.ts";
+import { readDocuments } from "../documents/documents.ts";
+import { requireValidDocuments } from "../documents/validation.ts";
 import { UsageError } from "../failure.ts";
 import type { Cli } from "../io.ts";
 import type { Format } from "../output/format.ts";
@@ -58,7 +59,9 @@ async function askedByFiles(cli: Cli, flags: GetFlags, filenames: readonly strin
   if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND [NAME…]");
   if (flags.selector !== undefined) throw new UsageError("use --selector together with -f: want one of them");
   if (flags.allNamespaces === true) throw new UsageError("use --all-namespaces together with -f: want one of them");
-  const documents = await readValidDocuments(cli, filenames, flags.namespace);
+  const read = await readDocuments(cli.io, filenames);
+  const namespace = { given: flags.namespace, fallback: await defaultNamespaceOf(cli) };
+  const documents = requireValidDocuments(read, namespace);
   const groups = Map.groupBy(documents, ({ resource: { kind, metadata } }) => `${kind} ${metadata.namespace ?? ""}`);
   return [...groups.values()].flatMap((group) => {
     const [first] = group;

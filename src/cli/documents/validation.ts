@@ -5,11 +5,9 @@ import { type Problem, ValidationError } from "../../api/schema/problem.ts";
 import { validateResource } from "../../api/validate.ts";
 import { quote } from "../../lib/quote.ts";
 import { checkSelector } from "../../policy/selector/check.ts";
-import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { checkNamespaceName } from "../arguments/namespace-name.ts";
-import type { Cli } from "../io.ts";
 import { type CheckedDocuments, contradicting, type InvalidDocument, toInvalidFailure, type ValidDocument } from "./checked-documents.ts";
-import { type InputDocument, readDocuments } from "./documents.ts";
+import type { InputDocument } from "./documents.ts";
 
 /** The namespace of what is namespaced. */
 export interface DocumentNamespace {
@@ -20,18 +18,12 @@ export interface DocumentNamespace {
 }
 
 /**
- * Reads everything that `-f` names, for a command that does nothing unless all of it is valid.
+ * Checks documents for a command that does nothing unless all of them are valid.
  *
- * @param given what `-n` says
  * @throws {CommandFailed} listing every problem of every document
  */
-export async function readValidDocuments(
-  cli: Cli,
-  filenames: readonly string[],
-  given: string | undefined,
-): Promise<readonly ValidDocument[]> {
-  const documents = await readDocuments(cli.io, filenames);
-  const { valid, invalid } = checkDocuments(documents, { given, fallback: await defaultNamespaceOf(cli) });
+export function requireValidDocuments(documents: readonly InputDocument[], namespace: DocumentNamespace): readonly ValidDocument[] {
+  const { valid, invalid } = checkDocuments(documents, namespace);
   if (invalid.length > 0) throw toInvalidFailure(invalid);
   return valid;
 }
