@@ -2,13 +2,13 @@
 
 import { run } from "@stricli/core";
 import { VERSION } from "../lib/version.ts";
-import { buildCli, commandOf } from "./app.ts";
-import { type CliContext, NO_PROPOSALS } from "./context.ts";
-import { EXIT, statusOf, toFailureText, UsageError } from "./failure.ts";
-import { type Invocation, toCommandLine } from "./suggested-commands.ts";
+import { buildCli, commandOf } from "./grammar/app.ts";
+import { type CliContext, NO_PROPOSALS } from "./grammar/context.ts";
+import { EXIT, statusOf, toFailureText, UsageError } from "./failures/failure.ts";
+import { type Invocation, toCommandLine } from "./failures/suggested-commands.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
-import { withProgress } from "./progress.ts";
+import { withProgress } from "./streams/progress.ts";
 import { parseCommandLine } from "./arguments/command-line.ts";
 import { commandMeantBy } from "./arguments/other-tools.ts";
 
@@ -40,7 +40,7 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
     fail: (thrown: unknown): void => void (status = report(thrown)),
   };
   if (argv[0] === "__complete") {
-    const { complete } = await import("./complete.ts");
+    const { complete } = await import("./completion/complete.ts");
     io.stdout.write(await complete(argv.slice(1), { io, program }, base));
     return EXIT.done;
   }

@@ -9,8 +9,8 @@ import { openLog, readInput } from "../linux/input.ts";
 import type { Processes } from "../lib/ports.ts";
 import { endProcesses, linuxProcesses } from "../linux/processes.ts";
 import { wasClosed } from "../linux/standard-streams.ts";
-import { bufferOutput, closedOutput } from "./buffered-output.ts";
-import { toFailureText } from "./failure.ts";
+import { bufferOutput, closedOutput } from "./streams/buffered-output.ts";
+import { toFailureText } from "./failures/failure.ts";
 import type { CliIo } from "./io.ts";
 import { failureStatusOf, runCli } from "./main.ts";
 

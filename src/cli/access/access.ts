@@ -12,9 +12,9 @@ import {
 import { warnOfPlaintext } from "../../datastore/config/plaintext-endpoints.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { NetplugError } from "../../lib/errors.ts";
-import { AdvisedFailure } from "../failure.ts";
+import { AdvisedFailure } from "../failures/failure.ts";
 import { type Cli, type CliIo, type GlobalOptions, note, type OpenKube } from "../io.ts";
-import { tellingReads } from "../progress.ts";
+import { tellingReads } from "../streams/progress.ts";
 import { settingsOfFile } from "./config-file.ts";
 import { adviceFor, originOfEtcd } from "./reach.ts";
 import { nameOrigins, originOf } from "./setting-origin.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 import type { CliIo } from "../io.ts";
 import { settingsOfFile } from "./config-file.ts";
 

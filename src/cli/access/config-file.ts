@@ -5,9 +5,9 @@ import { closestName } from "../../api/schema/closest.ts";
 import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName } from "../../datastore/config/datastore-settings.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 import type { CliIo } from "../io.ts";
-import { parseYaml, YamlError } from "../yaml.ts";
+import { parseYaml, YamlError } from "../documents/yaml.ts";
 
 /** Read when it exists and no other file is named. */
 export const DEFAULT_CONFIG_FILE = "/etc/netplug/netplugctl.cfg";

@@ -11,7 +11,7 @@ import { normaliseApiRoot } from "../../kube/access/server-url.ts";
 import { KubeError, type KubeReason } from "../../kube/kube-error.ts";
 import type { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-import { toWord } from "../suggested-commands.ts";
+import { toWord } from "../failures/suggested-commands.ts";
 import type { Cli } from "../io.ts";
 import { originOf } from "./setting-origin.ts";
 

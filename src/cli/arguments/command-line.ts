@@ -1,6 +1,6 @@
 /** Brings the command line into the form that the parser of commands understands. */
 
-import { UsageError } from "../failure.ts";
+import { UsageError } from "../failures/failure.ts";
 import type { GlobalOptions } from "../io.ts";
 
 /** The options that count for every command, and what is left for the parser of commands. */

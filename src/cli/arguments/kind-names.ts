@@ -4,7 +4,7 @@ import { ALL_KINDS, type KindInfo, kindOf, KINDS } from "../../api/registry.ts";
 import { API_GROUP, API_GROUP_VERSION } from "../../api/resource.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
-import { UsageError } from "../failure.ts";
+import { UsageError } from "../failures/failure.ts";
 import { kindMeantBy } from "./other-tools.ts";
 
 /** What kubectl calls a kind in full has the group behind it: `ippools.netplug.io`, `ippools.v3.netplug.io`. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { UsageError } from "../failure.ts";
+import { UsageError } from "../failures/failure.ts";
 import { matchesLabels, parseLabelSelector } from "./label-selector.ts";
 
 const LABELS = { rack: "r2", tier: "", size: "007", "netplug.io/zone": "a.b_c-d" };

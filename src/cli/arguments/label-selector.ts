@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { labels as labelsSchema } from "../../api/schema/fields.ts";
 import { quote } from "../../lib/quote.ts";
-import { UsageError } from "../failure.ts";
+import { UsageError } from "../failures/failure.ts";
 
 /** What an object's labels must be; one without requirements fits every object. */
 export interface LabelSelector {

@@ -2,7 +2,7 @@
 
 import { isDnsName } from "../../lib/characters.ts";
 import { quote } from "../../lib/quote.ts";
-import { UsageError } from "../failure.ts";
+import { UsageError } from "../failures/failure.ts";
 
 /** @throws {UsageError} for what no namespace is called */
 export function checkNamespaceName(namespace: string): void {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { commandOf } from "../app.ts";
+import { commandOf } from "../grammar/app.ts";
 import { commandMeantBy, kindMeantBy } from "./other-tools.ts";
 import { findKind } from "./kind-names.ts";
 

@@ -1,7 +1,7 @@
 /** Commands and kinds of `kubectl` and of other networks' tools, and what does the same here. */
 
 import { tryParseAddress } from "../../lib/ip/address.ts";
-import { LOCK, UNLOCK } from "../suggested-commands.ts";
+import { LOCK, UNLOCK } from "../failures/suggested-commands.ts";
 
 /** Where a proposed command takes over the words that follow. */
 const OBJECT = "KIND NAME";

@@ -1,7 +1,7 @@
 /** `completion`: scripts that ask this program what may come next. */
 
 import { quote } from "../../lib/quote.ts";
-import { EXIT, UsageError } from "../failure.ts";
+import { EXIT, UsageError } from "../failures/failure.ts";
 import type { Cli } from "../io.ts";
 
 /** Each gets one proposal a line, with a tab and a description behind it. */

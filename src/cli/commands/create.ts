@@ -1,8 +1,8 @@
 /** `create`, `apply` and `replace`: objects from files into the datastore. */
 
 import { refOf } from "../../datastore/resource-ref.ts";
-import { CommandFailed } from "../failure.ts";
-import type { DocumentFlags } from "../flags.ts";
+import type { DocumentFlags } from "../documents/documents.ts";
+import { CommandFailed } from "../failures/failure.ts";
 import { type Cli, note } from "../io.ts";
 import { toPathName, toTitle } from "../resources/object-name.ts";
 import { applyResource, createResource, updateResource } from "../resources/write.ts";

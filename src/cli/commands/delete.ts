@@ -8,7 +8,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { toTimeText } from "../../lib/time-text.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
-import { CommandFailed, EXIT, UsageError } from "../failure.ts";
+import { CommandFailed, EXIT, UsageError } from "../failures/failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { count } from "../output/count.ts";
 import { clearEndpoint } from "../resources/clear-endpoint.ts";
@@ -20,7 +20,7 @@ import { toShown } from "../resources/unreadable.ts";
 import { readDocuments } from "../documents/documents.ts";
 import { requireValidDocuments } from "../documents/validation.ts";
 import { deleteResource, type Target } from "../resources/write.ts";
-import { toCommandLine, toWord } from "../suggested-commands.ts";
+import { toCommandLine, toWord } from "../failures/suggested-commands.ts";
 
 /** Objects come from files or from words, never both. With `ignoreNotFound`, what does not exist is no failure. */
 export interface DeleteFlags {

@@ -2,8 +2,8 @@
 
 import { inFrontOf } from "../../datastore/in-front-of.ts";
 import type { Datastore, Revision } from "../../datastore/datastore.ts";
-import { EXIT } from "../failure.ts";
-import type { DocumentFlags } from "../flags.ts";
+import type { DocumentFlags } from "../documents/documents.ts";
+import { EXIT } from "../failures/failure.ts";
 import type { Cli } from "../io.ts";
 import { toDifferences } from "../output/differences.ts";
 import { applyResource } from "../resources/write.ts";

@@ -5,7 +5,7 @@ import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import type { LabelSelector } from "../arguments/label-selector.ts";
 import { readDocuments } from "../documents/documents.ts";
 import { requireValidDocuments } from "../documents/validation.ts";
-import { UsageError } from "../failure.ts";
+import { UsageError } from "../failures/failure.ts";
 import type { Cli } from "../io.ts";
 import type { Format } from "../output/format.ts";
 import { checkNamespace, isWritable, type Named, parseNamesOfKinds } from "../resources/name-arguments.ts";

@@ -6,7 +6,7 @@ import type { Datastore } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
-import { CommandFailed, EXIT } from "../failure.ts";
+import { CommandFailed, EXIT } from "../failures/failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/json-yaml.ts";
 import type { Format } from "../output/format.ts";

@@ -6,7 +6,7 @@ import { initialise } from "../../datastore/initialise.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { VERSION } from "../../lib/version.ts";
 import { datastoreConfigOf, withDatastore, withKube } from "../access/access.ts";
-import { EXIT } from "../failure.ts";
+import { EXIT } from "../failures/failure.ts";
 import { type Cli, say } from "../io.ts";
 import type { WaitPorts } from "../kubernetes/wait-for.ts";
 

@@ -4,7 +4,7 @@ import type { ResourceRef } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
-import { CommandFailed, EXIT, UsageError } from "../failure.ts";
+import { CommandFailed, EXIT, UsageError } from "../failures/failure.ts";
 import { type Cli, say } from "../io.ts";
 import { validateChanged } from "../resources/cluster-version.ts";
 import { checkNamespace, parseOneName, toRef } from "../resources/name-arguments.ts";

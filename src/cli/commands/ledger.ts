@@ -5,7 +5,7 @@ import { rotatedFiles } from "../../lib/log/log-file.ts";
 import { readLedger } from "../../lib/log/read-ledger.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
-import { CommandFailed, EXIT } from "../failure.ts";
+import { CommandFailed, EXIT } from "../failures/failure.ts";
 import { linesFromEnd } from "../host/log-lines.ts";
 import { type Cli, note } from "../io.ts";
 import { toReportText } from "../output/json-yaml.ts";

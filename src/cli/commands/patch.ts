@@ -9,7 +9,7 @@ import { isJsonObject } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
-import { CommandFailed, EXIT, UsageError } from "../failure.ts";
+import { CommandFailed, EXIT, UsageError } from "../failures/failure.ts";
 import { type Cli, say } from "../io.ts";
 import { applyPatch, type PatchType } from "../patch/apply.ts";
 import { validateChanged } from "../resources/cluster-version.ts";

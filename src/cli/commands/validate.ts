@@ -1,10 +1,9 @@
 /** `validate`: what would be refused, without a datastore. */
 
 import { refOf } from "../../datastore/resource-ref.ts";
-import { EXIT } from "../failure.ts";
-import type { DocumentFlags } from "../flags.ts";
+import { EXIT } from "../failures/failure.ts";
 import { type Cli, note, say } from "../io.ts";
-import { readDocuments } from "../documents/documents.ts";
+import { type DocumentFlags, readDocuments } from "../documents/documents.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { statusOfInvalid, toInvalidText } from "../documents/checked-documents.ts";
 import { checkPoolsApart } from "../documents/pools-apart.ts";

@@ -4,7 +4,7 @@ import type { KindInfo } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import type { NetplugError } from "../../lib/errors.ts";
-import { EXIT, UsageError } from "../failure.ts";
+import { EXIT, UsageError } from "../failures/failure.ts";
 import { type Cli, note } from "../io.ts";
 import { toJsonLine, toYamlText } from "../output/json-yaml.ts";
 import type { Format } from "../output/format.ts";

@@ -3,7 +3,7 @@
 import type { AnyResource } from "../../api/registry.ts";
 import { UnknownKind, ValidationError } from "../../api/schema/problem.ts";
 import { quote } from "../../lib/quote.ts";
-import { CommandFailed, EXIT } from "../failure.ts";
+import { CommandFailed, EXIT } from "../failures/failure.ts";
 
 /** A document that passed. */
 export interface ValidDocument {

@@ -2,9 +2,15 @@
 
 import { isJsonObject, JsonError, parseJson } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 import type { CliIo } from "../io.ts";
-import { parseYaml, requireUniqueKeys, YamlError } from "../yaml.ts";
+import { parseYaml, requireUniqueKeys, YamlError } from "./yaml.ts";
+
+/** Of the commands that want files: where documents are, `-` for stdin, and the namespace of those that name none. */
+export interface DocumentFlags {
+  readonly filename: readonly string[];
+  readonly namespace?: string;
+}
 
 /** One object as it was written. */
 export interface InputDocument {

@@ -4,7 +4,7 @@ import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { type AnnotatedPod, toPodText } from "../../endpoint/annotations/sources.ts";
 import { NAMESPACES, PODS } from "../../kube/core-types.ts";
 import { quote } from "../../lib/quote.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 import type { OpenKube } from "../io.ts";
 
 /** A pod as an ADD sees it. */

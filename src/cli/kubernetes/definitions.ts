@@ -8,7 +8,7 @@ import type { KubeObject } from "../../kube/kube-object.ts";
 import type { ResourceType } from "../../kube/resource-type.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 import type { WriteOutcome } from "../resources/write.ts";
 import { waitFor, type WaitPorts } from "./wait-for.ts";
 

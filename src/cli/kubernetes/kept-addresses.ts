@@ -6,7 +6,7 @@ import { isManagedElsewhere } from "../../ipam/admin/endpoints/managed-elsewhere
 import { NetplugError } from "../../lib/errors.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { type Cli, note } from "../io.ts";
-import { LOCK, toCommandLine } from "../suggested-commands.ts";
+import { LOCK, toCommandLine } from "../failures/suggested-commands.ts";
 
 /** Warns of them in a datastore that has just been made. What cannot be read is no failure: the datastore is there. */
 export async function warnOfKeptAddresses(cli: Cli, datastore: Datastore): Promise<void> {

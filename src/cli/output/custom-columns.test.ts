@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { UsageError } from "../failure.ts";
+import { UsageError } from "../failures/failure.ts";
 import { parseCustomColumns } from "./custom-columns.ts";
 
 const KNOWN = [

@@ -2,7 +2,7 @@
 
 import { isJsonObject } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
-import { UsageError } from "../failure.ts";
+import { UsageError } from "../failures/failure.ts";
 import { type Column, toCellText } from "./columns.ts";
 
 type Step = { readonly key: string } | { readonly index: number } | { readonly all: true };

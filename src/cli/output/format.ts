@@ -1,7 +1,7 @@
 /** What `-o` may say. */
 
 import { quote } from "../../lib/quote.ts";
-import { UsageError } from "../failure.ts";
+import { UsageError } from "../failures/failure.ts";
 
 /** How `get` prints resources: what `-o` said, or a table that is not wide. */
 export type Format =

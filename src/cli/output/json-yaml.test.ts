@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../../test/support/seed.ts";
-import { parseYaml } from "../yaml.ts";
+import { parseYaml } from "../documents/yaml.ts";
 import { toJsonText, toYamlText } from "./json-yaml.ts";
 
 const seed = testSeed();

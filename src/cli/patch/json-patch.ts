@@ -2,7 +2,7 @@
 
 import { isJsonObject } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 
 type Operation = Readonly<Record<string, unknown>>;
 

@@ -4,7 +4,7 @@ import type { Resource } from "../../api/resource.ts";
 import type { WorkloadEndpointSpec } from "../../api/workload-endpoint.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 import { toTitle } from "./object-name.ts";
 import { deleteResource, type Target } from "./write.ts";
 

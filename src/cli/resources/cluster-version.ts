@@ -8,9 +8,9 @@ import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state
 import type { Datastore, Stored } from "../../datastore/datastore.ts";
 import { type ClusterIdentity, newClusterIdentity } from "../../datastore/initialise.ts";
 import { VERSION } from "../../lib/version.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 import { type Cli, say } from "../io.ts";
-import { isOlder, isVersion } from "../versions.ts";
+import { isOlder, isVersion } from "./versions.ts";
 import { toPathName, toTitle } from "./object-name.ts";
 import { validateObject } from "../documents/validation.ts";
 import { updateResource } from "./write.ts";

@@ -8,7 +8,7 @@ import { type LabelSelector, matchesLabels } from "../arguments/label-selector.t
 import { toShownBlockName, toBlockResource } from "./block-resource.ts";
 import { isWritable, type Named } from "./name-arguments.ts";
 import { toTitle } from "./object-name.ts";
-import type { Invocation } from "../suggested-commands.ts";
+import type { Invocation } from "../failures/suggested-commands.ts";
 import { describeUnreadable } from "./unreadable.ts";
 
 /** What is there of what was named. */

@@ -4,7 +4,7 @@ import type { KindInfo } from "../../api/registry.ts";
 import type { Kind } from "../../api/resource.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
-import { UsageError } from "../failure.ts";
+import { UsageError } from "../failures/failure.ts";
 import { parseKind } from "../arguments/kind-names.ts";
 import { checkNamespaceName } from "../arguments/namespace-name.ts";
 

@@ -4,7 +4,7 @@ import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { type Cli, note } from "../io.ts";
-import { toCommandLine } from "../suggested-commands.ts";
+import { toCommandLine } from "../failures/suggested-commands.ts";
 
 /** Tells what to do about it. */
 export function noteNeverInitialised(cli: Cli): void {

@@ -4,7 +4,7 @@ import { KINDS } from "../../api/registry.ts";
 import type { Kind } from "../../api/resource.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 
 /** An object's name as people read it: `ippool "blue"`, `workloadendpoint "a/b"`. */
 export function toTitle({ kind, namespace, name }: ResourceRef): string {

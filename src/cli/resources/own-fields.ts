@@ -3,7 +3,7 @@
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore, ResourceRef } from "../../datastore/datastore.ts";
 import { isJsonObject } from "../../lib/json.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 import { toTitle } from "./object-name.ts";
 
 /** Fields of an endpoint that we record in its pod. */

@@ -6,7 +6,7 @@ import type { Datastore } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import { lastAddressOf, overlaps, parsePrefix, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 import { type BlockPorts, deleteIfEmpty } from "./empty-block.ts";
 
 /** How many claims are read at once. */

@@ -4,7 +4,7 @@ import { API_VERSION } from "../../api/resource.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Damage, Datastore, FoundText, ResourceRef, Stored } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
-import { type Invocation, toCommandLine, toWord } from "../suggested-commands.ts";
+import { type Invocation, toCommandLine, toWord } from "../failures/suggested-commands.ts";
 
 /** Characters of a text that are shown. */
 const SHOWN = 200;

@@ -6,8 +6,8 @@ import type { Kind } from "../../api/resource.ts";
 import { expectUnchanged, requireReady } from "../../datastore/cluster-state.ts";
 import type { Stored, Write } from "../../datastore/datastore.ts";
 import { VERSION } from "../../lib/version.ts";
-import { CommandFailed } from "../failure.ts";
-import { isOlder } from "../versions.ts";
+import { CommandFailed } from "../failures/failure.ts";
+import { isOlder } from "./versions.ts";
 
 /**
  * What every commit carries: nothing may be written to a datastore that a migration has frozen, or by a program older than the

@@ -11,7 +11,7 @@ import type { Datastore, ResourceRef, Stored } from "../../datastore/datastore.t
 import { refOf } from "../../datastore/resource-ref.ts";
 import { quote } from "../../lib/quote.ts";
 import { toTimeText } from "../../lib/time-text.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed } from "../failures/failure.ts";
 import { type CliIo, note } from "../io.ts";
 import { withRetries } from "./compare-and-swap.ts";
 import { KnownPools } from "./known-pools.ts";

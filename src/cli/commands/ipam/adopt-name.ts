@@ -4,10 +4,10 @@ import type { Inventory } from "../../../ipam/admin/check/inventory.ts";
 import { isSameAttachment } from "../../../ipam/block.ts";
 import { toAddressText } from "../../../lib/ip/address.ts";
 import { quote } from "../../../lib/quote.ts";
-import { CommandFailed } from "../../failure.ts";
+import { CommandFailed } from "../../failures/failure.ts";
 import type { HostAddress } from "../../host/host-addresses.ts";
 import { type Cli, note } from "../../io.ts";
-import { toCommandLine, toWord } from "../../suggested-commands.ts";
+import { toCommandLine, toWord } from "../../failures/suggested-commands.ts";
 
 /** Where the plugin finds its node's name, unless the network config says otherwise: the agent's file, else the host's name, in lower case. */
 const NAME_FILES = ["/var/lib/netplug/nodename", "/proc/sys/kernel/hostname"] as const;

@@ -14,7 +14,7 @@ import { toAddressText } from "../../../lib/ip/address.ts";
 import { toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote, quoteValue } from "../../../lib/quote.ts";
 import { withDatastore } from "../../access/access.ts";
-import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
+import { CommandFailed, EXIT, UsageError } from "../../failures/failure.ts";
 import type { HostAddress } from "../../host/host-addresses.ts";
 import { type Cli, note, say } from "../../io.ts";
 import { type AdoptFlags, requireOwnName } from "./adopt-name.ts";

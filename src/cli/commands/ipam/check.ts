@@ -4,8 +4,8 @@ import { checkConsistency, type CheckReport } from "../../../ipam/admin/check/ch
 import type { ServiceCidr } from "../../../ipam/admin/pools/pools-over-services.ts";
 import type { ProblemClass } from "../../../ipam/admin/check/problems.ts";
 import { withDatastore } from "../../access/access.ts";
-import { EXIT } from "../../failure.ts";
-import { toCommandLine } from "../../suggested-commands.ts";
+import { EXIT } from "../../failures/failure.ts";
+import { toCommandLine } from "../../failures/suggested-commands.ts";
 import { type Cli, note, type OpenKube, say } from "../../io.ts";
 import { count } from "../../output/count.ts";
 import { toWarningText } from "../../output/pool-warning.ts";

@@ -4,7 +4,7 @@ import { SINGLETON_NAME } from "../../../api/cluster-information.ts";
 import type { IPAMConfigurationSpec } from "../../../api/ipam-configuration.ts";
 import { API_VERSION } from "../../../api/resource.ts";
 import { withDatastore } from "../../access/access.ts";
-import { EXIT, UsageError } from "../../failure.ts";
+import { EXIT, UsageError } from "../../failures/failure.ts";
 import { type Cli, say } from "../../io.ts";
 import { withRetries } from "../../resources/compare-and-swap.ts";
 import { NotFound } from "../../resources/object-name.ts";

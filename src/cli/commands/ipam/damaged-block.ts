@@ -8,8 +8,8 @@ import { type Address, toAddressText } from "../../../lib/ip/address.ts";
 import { containsAddress, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
 import { KernelError } from "../../../linux/kernel-error.ts";
-import { AdvisedFailure } from "../../failure.ts";
-import { toCommandLine } from "../../suggested-commands.ts";
+import { AdvisedFailure } from "../../failures/failure.ts";
+import { toCommandLine } from "../../failures/suggested-commands.ts";
 import type { Cli } from "../../io.ts";
 
 /** @throws {AdvisedFailure} where what is stored about the address makes no sense */

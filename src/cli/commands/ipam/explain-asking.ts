@@ -10,7 +10,7 @@ import { NetplugError } from "../../../lib/errors.ts";
 import { quote, quoteValue } from "../../../lib/quote.ts";
 import { defaultNamespaceOf } from "../../access/default-namespace.ts";
 import { checkNamespaceName } from "../../arguments/namespace-name.ts";
-import { CommandFailed, UsageError } from "../../failure.ts";
+import { CommandFailed, UsageError } from "../../failures/failure.ts";
 import type { Cli, OpenKube } from "../../io.ts";
 import type { AskingPod } from "../../kubernetes/asking-pod.ts";
 import type { ReportFormat } from "../../output/format.ts";

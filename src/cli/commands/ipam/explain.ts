@@ -9,12 +9,12 @@ import { type Family, toAddressText } from "../../../lib/ip/address.ts";
 import { toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
 import { withDatastore } from "../../access/access.ts";
-import { EXIT, remedyOf } from "../../failure.ts";
+import { EXIT, remedyOf } from "../../failures/failure.ts";
 import { type Cli, note, say } from "../../io.ts";
 import type { AskingPod } from "../../kubernetes/asking-pod.ts";
 import { toReportText } from "../../output/json-yaml.ts";
 import { toTable } from "../../output/table.ts";
-import { toCommandLine } from "../../suggested-commands.ts";
+import { toCommandLine } from "../../failures/suggested-commands.ts";
 import { type Asking, type ExplainFlags, readAsking, toQuestion } from "./explain-asking.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 

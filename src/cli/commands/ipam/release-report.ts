@@ -5,10 +5,10 @@ import type { Allocation } from "../../../api/ipam-block.ts";
 import { EndpointsUnread, type LeakEnd, type ReportedLeak, releaseLeaks } from "../../../ipam/admin/check/leaks.ts";
 import { describeAllocation } from "../../../ipam/owner-text.ts";
 import { withDatastore } from "../../access/access.ts";
-import { CommandFailed, EXIT } from "../../failure.ts";
+import { CommandFailed, EXIT } from "../../failures/failure.ts";
 import { type Cli, note, say } from "../../io.ts";
 import { count } from "../../output/count.ts";
-import { toNumberText } from "../../progress.ts";
+import { toNumberText } from "../../streams/progress.ts";
 import { parseValues, readInput, toInputName } from "../../documents/documents.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 

@@ -8,7 +8,7 @@ import { describeAllocation } from "../../../ipam/owner-text.ts";
 import { type Address, toAddressText } from "../../../lib/ip/address.ts";
 import { quote } from "../../../lib/quote.ts";
 import { withDatastore } from "../../access/access.ts";
-import { CommandFailed, EXIT, UsageError } from "../../failure.ts";
+import { CommandFailed, EXIT, UsageError } from "../../failures/failure.ts";
 import { type Cli, note, say } from "../../io.ts";
 import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./transact-ports.ts";

@@ -14,7 +14,7 @@ import { toReservedSet } from "../../../ipam/reservations.ts";
 import { type Address, toAddressText } from "../../../lib/ip/address.ts";
 import { containsAddress, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
-import { EXIT } from "../../failure.ts";
+import { EXIT } from "../../failures/failure.ts";
 import { type Cli, note, say } from "../../io.ts";
 import { toReportText } from "../../output/json-yaml.ts";
 import type { ReportFormat } from "../../output/format.ts";

@@ -3,7 +3,7 @@
 import { DEFAULT_MAX_BLOCKS_PER_HOST, withIPAMConfigurationDefaults } from "../../../api/ipam-configuration.ts";
 import type { Datastore } from "../../../datastore/datastore.ts";
 import { IPAM_CONFIGURATION } from "../../../ipam/cluster.ts";
-import { EXIT } from "../../failure.ts";
+import { EXIT } from "../../failures/failure.ts";
 import type { Cli } from "../../io.ts";
 import { toReportText } from "../../output/json-yaml.ts";
 import type { ReportFormat } from "../../output/format.ts";

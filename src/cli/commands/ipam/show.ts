@@ -2,7 +2,7 @@
 
 import type { Address } from "../../../lib/ip/address.ts";
 import { withDatastore } from "../../access/access.ts";
-import { UsageError } from "../../failure.ts";
+import { UsageError } from "../../failures/failure.ts";
 import type { Cli } from "../../io.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { showAddress } from "./show-address.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { EtcdFailure } from "../datastore/etcd/protocol/failure.ts";
-import { KubeError } from "../kube/kube-error.ts";
-import { NetplugError } from "../lib/errors.ts";
+import { EtcdFailure } from "../../datastore/etcd/protocol/failure.ts";
+import { KubeError } from "../../kube/kube-error.ts";
+import { NetplugError } from "../../lib/errors.ts";
 import { toCommandLine } from "./suggested-commands.ts";
-import type { CliIo, Output } from "./io.ts";
-import { runCli } from "./main.ts";
+import type { CliIo, Output } from "../io.ts";
+import { runCli } from "../main.ts";
 
 /** Runs a command whose datastore refuses everything in this way. @returns stderr */
 async function refused(thrown: Error, argv: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {

@@ -1,16 +1,16 @@
 /** The commands about objects, as data. */
 
 import { buildCommand } from "@stricli/core";
-import type { CreateFlags } from "./commands/create.ts";
-import type { DeleteFlags } from "./commands/delete.ts";
-import type { GetFlags } from "./commands/get-asked.ts";
-import type { LabelFlags } from "./commands/label.ts";
-import type { PatchFlags } from "./commands/patch.ts";
+import type { CreateFlags } from "../commands/create.ts";
+import type { DeleteFlags } from "../commands/delete.ts";
+import type { GetFlags } from "../commands/get-asked.ts";
+import type { LabelFlags } from "../commands/label.ts";
+import type { PatchFlags } from "../commands/patch.ts";
+import type { DocumentFlags } from "../documents/documents.ts";
 import { type CliContext, runs } from "./context.ts";
 import * as flags from "./flags.ts";
-import type { DocumentFlags } from "./flags.ts";
-import { PATCH_TYPES } from "./patch/apply.ts";
-import { describeKinds } from "./arguments/kind-names.ts";
+import { PATCH_TYPES } from "../patch/apply.ts";
+import { describeKinds } from "../arguments/kind-names.ts";
 
 /** Words that name objects, with proposals for kinds and names. */
 function objectWords(placeholder: string, brief: string) {
@@ -45,7 +45,7 @@ const inputFlags = { filename: flags.filenames, namespace: flags.namespace };
 const inputAliases = { f: "filename", n: "namespace" } as const;
 
 const create = buildCommand<CreateFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/create.ts")).create),
+  loader: runs(async () => (await import("../commands/create.ts")).create),
   parameters: {
     flags: { ...inputFlags, skipExists: flags.withoutValue("leave what exists as it is") },
     aliases: inputAliases,
@@ -54,13 +54,13 @@ const create = buildCommand<CreateFlags, [], CliContext>({
 });
 
 const apply = buildCommand<DocumentFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/create.ts")).apply),
+  loader: runs(async () => (await import("../commands/create.ts")).apply),
   parameters: { flags: inputFlags, aliases: inputAliases },
   docs: { brief: "create objects, or make existing ones like them" },
 });
 
 const diff = buildCommand<DocumentFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/diff.ts")).diff),
+  loader: runs(async () => (await import("../commands/diff.ts")).diff),
   parameters: { flags: inputFlags, aliases: inputAliases },
   docs: {
     brief: "show what apply would change",
@@ -73,20 +73,20 @@ const diff = buildCommand<DocumentFlags, [], CliContext>({
 });
 
 const replace = buildCommand<DocumentFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/create.ts")).replace),
+  loader: runs(async () => (await import("../commands/create.ts")).replace),
   parameters: { flags: inputFlags, aliases: inputAliases },
   docs: { brief: "make existing objects like those of a file" },
 });
 
 const validate = buildCommand<DocumentFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/validate.ts")).validate),
+  loader: runs(async () => (await import("../commands/validate.ts")).validate),
   parameters: { flags: { ...inputFlags, namespace: flags.namespaceUnasked }, aliases: inputAliases },
   docs: { brief: "check a file without a datastore" },
 });
 
 const remove = (program: string) =>
   buildCommand<DeleteFlags, string[], CliContext>({
-    loader: runs(async () => (await import("./commands/delete.ts")).remove),
+    loader: runs(async () => (await import("../commands/delete.ts")).remove),
     parameters: {
       flags: {
         filename: flags.optionalFilenames,
@@ -104,7 +104,7 @@ const remove = (program: string) =>
 
 const get = (program: string) =>
   buildCommand<GetFlags, string[], CliContext>({
-    loader: runs(async () => (await import("./commands/get.ts")).get),
+    loader: runs(async () => (await import("../commands/get.ts")).get),
     parameters: {
       flags: {
         filename: flags.optionalFilenames,
@@ -132,7 +132,7 @@ const get = (program: string) =>
 
 const patch = (program: string) =>
   buildCommand<PatchFlags, string[], CliContext>({
-    loader: runs(async () => (await import("./commands/patch.ts")).patch),
+    loader: runs(async () => (await import("../commands/patch.ts")).patch),
     parameters: {
       flags: {
         patch: { kind: "parsed", parse: String, brief: "what to change, as JSON or YAML", placeholder: "JSON" },
@@ -147,7 +147,7 @@ const patch = (program: string) =>
 
 const label = (program: string) =>
   buildCommand<LabelFlags, string[], CliContext>({
-    loader: runs(async () => (await import("./commands/label.ts")).label),
+    loader: runs(async () => (await import("../commands/label.ts")).label),
     parameters: {
       flags: {
         namespace: flags.namespace,

@@ -1,7 +1,7 @@
 /** Output to a stream that may be read slowly, or not at all. */
 
-import { messageOf } from "../lib/errors.ts";
-import type { Output } from "./io.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Output } from "../io.ts";
 
 /** What is written, and whether all of it was. */
 export interface BufferedOutput extends Output {

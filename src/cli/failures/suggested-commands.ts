@@ -1,6 +1,6 @@
 /** Command lines that messages propose as the next step. */
 
-import type { Cli } from "./io.ts";
+import type { Cli } from "../io.ts";
 
 /** The command that keeps everybody from giving addresses, for maintenance. */
 export const LOCK = `patch clusterinformation default -p '{"spec":{"datastoreReady":false}}'`;

@@ -1,8 +1,8 @@
 /** How far a command is that takes long: one line on a terminal, written anew as it goes, and wiped before anything else is written. */
 
-import type { Answers, Datastore, Query, ReadOptions } from "../datastore/datastore.ts";
-import { inFrontOf } from "../datastore/in-front-of.ts";
-import type { CliIo, Output, Progress } from "./io.ts";
+import type { Answers, Datastore, Query, ReadOptions } from "../../datastore/datastore.ts";
+import { inFrontOf } from "../../datastore/in-front-of.ts";
+import type { CliIo, Output, Progress } from "../io.ts";
 
 /** What takes less needs no line. */
 const QUIET_MS = 2_000;

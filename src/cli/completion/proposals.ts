@@ -1,13 +1,13 @@
 /** What may come next on a command line where the datastore knows it. */
 
-import type { Kind, Metadata } from "../api/resource.ts";
-import { withDatastore } from "./access/access.ts";
-import { defaultNamespaceOf } from "./access/default-namespace.ts";
-import { VALUE_FLAGS } from "./arguments/command-line.ts";
-import { findKind, proposeKinds } from "./arguments/kind-names.ts";
-import type { Proposals } from "./context.ts";
-import type { Cli } from "./io.ts";
-import { isWritable } from "./resources/name-arguments.ts";
+import type { Kind, Metadata } from "../../api/resource.ts";
+import { withDatastore } from "../access/access.ts";
+import { defaultNamespaceOf } from "../access/default-namespace.ts";
+import { VALUE_FLAGS } from "../arguments/command-line.ts";
+import { findKind, proposeKinds } from "../arguments/kind-names.ts";
+import type { Proposals } from "../grammar/context.ts";
+import type { Cli } from "../io.ts";
+import { isWritable } from "../resources/name-arguments.ts";
 
 /** A person waits at the prompt: better no names than late ones. */
 const NAMES_LIMIT_MS = 1_000;
@@ -94,7 +94,7 @@ async function listPods(cli: Cli, soFar: WordsSoFar, typed: string): Promise<rea
   const namespace = before.slice(0, -1) || (soFar.namespace ?? (await defaultNamespaceOf(cli)));
   const signal = AbortSignal.timeout(NAMES_LIMIT_MS);
   const listed = await withDatastore(cli, async (_datastore, openKube) => {
-    const { PODS } = await import("../kube/core-types.ts");
+    const { PODS } = await import("../../kube/core-types.ts");
     return await (await openKube?.())?.list(PODS, { namespace, isMetadataOnly: true, signal });
   });
   return (listed?.items ?? []).map(({ metadata: { name } }) => before + name);

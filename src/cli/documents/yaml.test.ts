@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { testSeed } from "../../test/support/seed.ts";
+import { testSeed } from "../../../test/support/seed.ts";
 import { parseYaml, requireUniqueKeys, YamlError } from "./yaml.ts";
 
 const seed = testSeed();

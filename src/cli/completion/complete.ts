@@ -1,11 +1,11 @@
 /** What may come next on a command line: asked by the shells' scripts as `__complete WORD… PARTIAL`. */
 
 import { proposeCompletions } from "@stricli/core";
-import { buildCli } from "./app.ts";
-import type { CliContext } from "./context.ts";
-import type { Cli } from "./io.ts";
+import { buildCli } from "../grammar/app.ts";
+import type { CliContext } from "../grammar/context.ts";
+import type { Cli } from "../io.ts";
 import { proposalsOf } from "./proposals.ts";
-import { parseCommandLine, splitFlag } from "./arguments/command-line.ts";
+import { parseCommandLine, splitFlag } from "../arguments/command-line.ts";
 
 /** Taken out of the command line before the parser of commands sees it. */
 const GLOBAL_OPTIONS: readonly Proposal[] = [

@@ -1,10 +1,10 @@
 /** Flags that several commands share. */
 
-import { quote } from "../lib/quote.ts";
+import { quote } from "../../lib/quote.ts";
 import type { CliContext } from "./context.ts";
-import { UsageError } from "./failure.ts";
-import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat, type ReportFormat } from "./output/format.ts";
-import { parseLabelSelector } from "./arguments/label-selector.ts";
+import { UsageError } from "../failures/failure.ts";
+import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat, type ReportFormat } from "../output/format.ts";
+import { parseLabelSelector } from "../arguments/label-selector.ts";
 
 /** `-f` of commands that want files: `create`, `apply`, `diff`, `replace`, `validate`. */
 export const filenames = {
@@ -14,12 +14,6 @@ export const filenames = {
   placeholder: "FILE",
   variadic: true,
 } as const;
-
-/** Of the commands that want files: where documents are, `-` for stdin, and the namespace of those that name none. */
-export interface DocumentFlags {
-  readonly filename: readonly string[];
-  readonly namespace?: string;
-}
 
 /** `-f` of `get` and `delete`, which otherwise take words that name objects. */
 export const optionalFilenames = { ...filenames, optional: true } as const;

@@ -1,8 +1,8 @@
 /** How a command ends when it does not do what was asked. */
 
-import { toProblemText, ValidationError } from "../api/schema/problem.ts";
-import { NetplugError, messageOf } from "../lib/errors.ts";
-import { toVisibleLines } from "../lib/visible-text.ts";
+import { toProblemText, ValidationError } from "../../api/schema/problem.ts";
+import { NetplugError, messageOf } from "../../lib/errors.ts";
+import { toVisibleLines } from "../../lib/visible-text.ts";
 import { type Invocation, toCommandLine } from "./suggested-commands.ts";
 
 /** What `netplugctl` exits with; scripts rely on it. */

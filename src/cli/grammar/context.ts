@@ -1,8 +1,8 @@
 /** What ties a command's data to its implementation. */
 
 import type { CommandContext } from "@stricli/core";
-import type { Kind } from "../api/resource.ts";
-import type { Cli } from "./io.ts";
+import type { Kind } from "../../api/resource.ts";
+import type { Cli } from "../io.ts";
 
 /** What every command runs in. */
 export interface CliContext extends CommandContext {

@@ -1,25 +1,25 @@
 /** The commands of netplugctl as data. Help, completion and parsing follow from it; an implementation is loaded when it runs. */
 
 import { type Application, buildApplication, buildCommand, buildRouteMap, text_en } from "@stricli/core";
-import { quote } from "../lib/quote.ts";
-import type { LedgerFlags } from "./commands/ledger.ts";
-import type { VersionFlags } from "./commands/version.ts";
+import { quote } from "../../lib/quote.ts";
+import type { LedgerFlags } from "../commands/ledger.ts";
+import type { VersionFlags } from "../commands/version.ts";
 import { type CliContext, type NoFlags, runs } from "./context.ts";
-import { UsageError } from "./failure.ts";
+import { UsageError } from "../failures/failure.ts";
 import * as flags from "./flags.ts";
 import { ipamCommands } from "./ipam-commands.ts";
 import { resourceCommands } from "./resource-commands.ts";
-import { toArgumentFault, toKebab } from "./arguments/argument-fault.ts";
-import { commandMeantBy } from "./arguments/other-tools.ts";
+import { toArgumentFault, toKebab } from "./argument-fault.ts";
+import { commandMeantBy } from "../arguments/other-tools.ts";
 
 const init = buildCommand<NoFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/init.ts")).init),
+  loader: runs(async () => (await import("../commands/init.ts")).init),
   parameters: {},
   docs: { brief: "prepare a new datastore; on Kubernetes bring the CRDs, too" },
 });
 
 const version = buildCommand<VersionFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/version.ts")).version),
+  loader: runs(async () => (await import("../commands/version.ts")).version),
   parameters: {
     flags: {
       client: flags.withoutValue("this program only; does not ask the datastore"),
@@ -43,7 +43,7 @@ function parseVerb(text: string): string {
 }
 
 const ledger = buildCommand<LedgerFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ledger.ts")).ledger),
+  loader: runs(async () => (await import("../commands/ledger.ts")).ledger),
   parameters: {
     flags: {
       file: { kind: "parsed", parse: String, brief: "log of the CNI plugin", placeholder: "FILE", default: DEFAULT_LOG_FILE },
@@ -66,7 +66,7 @@ const ledger = buildCommand<LedgerFlags, [], CliContext>({
 });
 
 const completion = buildCommand<NoFlags, [string], CliContext>({
-  loader: runs(async () => (await import("./commands/completion.ts")).completion),
+  loader: runs(async () => (await import("../commands/completion.ts")).completion),
   parameters: {
     positional: {
       kind: "tuple",

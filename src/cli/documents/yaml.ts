@@ -1,8 +1,8 @@
 /** YAML that people write. The parser is loaded only where there is some to read. */
 
 import type { Event } from "js-yaml";
-import { messageOf } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
 
 /** Objects and lists inside each other, in one document. */
 const MAX_DEPTH = 100;

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { createIpamWorld } from "../../test/support/ipam/ipam.ts";
-import { inFrontOf } from "../datastore/in-front-of.ts";
-import { parsePrefix, subnetAt } from "../lib/ip/prefix.ts";
-import { newBlock } from "../ipam/block.ts";
-import type { CliIo, Progress } from "./io.ts";
+import { createIpamWorld } from "../../../test/support/ipam/ipam.ts";
+import { inFrontOf } from "../../datastore/in-front-of.ts";
+import { parsePrefix, subnetAt } from "../../lib/ip/prefix.ts";
+import { newBlock } from "../../ipam/block.ts";
+import type { CliIo, Progress } from "../io.ts";
 import { tellingReads, withProgress } from "./progress.ts";
 
 /** A command on one terminal, whose clock stands until it is moved. */

@@ -1,18 +1,18 @@
 /** The commands about addresses, as data. */
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import type { IPAMConfigurationSpec } from "../api/ipam-configuration.ts";
-import { type Address, parseAddress } from "../lib/ip/address.ts";
-import { baseOf, parsePrefix, sizeOf, tryParsePrefix } from "../lib/ip/prefix.ts";
-import type { AdoptFlags } from "./commands/ipam/adopt-name.ts";
-import type { CheckFlags } from "./commands/ipam/check.ts";
-import type { ExplainFlags } from "./commands/ipam/explain-asking.ts";
-import type { ReleaseFlags } from "./commands/ipam/release.ts";
-import type { ShowFlags } from "./commands/ipam/show.ts";
-import type { SplitFlags } from "./commands/ipam/split.ts";
-import { quote } from "../lib/quote.ts";
+import type { IPAMConfigurationSpec } from "../../api/ipam-configuration.ts";
+import { type Address, parseAddress } from "../../lib/ip/address.ts";
+import { baseOf, parsePrefix, sizeOf, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import type { AdoptFlags } from "../commands/ipam/adopt-name.ts";
+import type { CheckFlags } from "../commands/ipam/check.ts";
+import type { ExplainFlags } from "../commands/ipam/explain-asking.ts";
+import type { ReleaseFlags } from "../commands/ipam/release.ts";
+import type { ShowFlags } from "../commands/ipam/show.ts";
+import type { SplitFlags } from "../commands/ipam/split.ts";
+import { quote } from "../../lib/quote.ts";
 import { type CliContext, runs } from "./context.ts";
-import { UsageError } from "./failure.ts";
+import { UsageError } from "../failures/failure.ts";
 import * as flags from "./flags.ts";
 
 const ipFlag = { kind: "parsed", parse: parseHostAddress, placeholder: "ADDRESS" } as const;
@@ -24,7 +24,7 @@ function parseHostAddress(text: string): Address {
 }
 
 const ipamShow = buildCommand<ShowFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam/show.ts")).ipamShow),
+  loader: runs(async () => (await import("../commands/ipam/show.ts")).ipamShow),
   parameters: {
     flags: {
       ip: { ...ipFlag, brief: "who has this address", optional: true },
@@ -83,7 +83,7 @@ const poolsFlag = {
 } as const;
 
 const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam/explain.ts")).ipamExplain),
+  loader: runs(async () => (await import("../commands/ipam/explain.ts")).ipamExplain),
   parameters: {
     flags: {
       node: { ...nodeFlag, brief: "where the pod would run (default: where --pod runs)", optional: true },
@@ -126,7 +126,7 @@ const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
 });
 
 const ipamCheck = buildCommand<CheckFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam/check.ts")).ipamCheck),
+  loader: runs(async () => (await import("../commands/ipam/check.ts")).ipamCheck),
   parameters: { flags: { output: flags.reportOutput }, aliases: { o: "output" } },
   docs: {
     brief: "find leaked and doubled addresses and damaged blocks; changes nothing, and exits with 1 when there are any",
@@ -141,7 +141,7 @@ const ipamCheck = buildCommand<CheckFlags, [], CliContext>({
 });
 
 const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam/release.ts")).ipamRelease),
+  loader: runs(async () => (await import("../commands/ipam/release.ts")).ipamRelease),
   parameters: {
     flags: {
       ip: { ...ipFlag, brief: "the address", optional: true },
@@ -178,7 +178,7 @@ const booleanFlag = {
 const countFlag = { kind: "parsed", parse: flags.parseCount, placeholder: "N", optional: true } as const;
 
 const ipamConfigure = buildCommand<IPAMConfigurationSpec, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam/configure.ts")).ipamConfigure),
+  loader: runs(async () => (await import("../commands/ipam/configure.ts")).ipamConfigure),
   parameters: {
     flags: {
       strictAffinity: { ...booleanFlag, brief: "never take addresses from another node's block" },
@@ -191,7 +191,7 @@ const ipamConfigure = buildCommand<IPAMConfigurationSpec, [], CliContext>({
 });
 
 const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam/split.ts")).ipamSplit),
+  loader: runs(async () => (await import("../commands/ipam/split.ts")).ipamSplit),
   parameters: {
     flags: {
       name: { ...poolFlag, brief: "pool by its name", placeholder: "POOL" },
@@ -213,7 +213,7 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
 });
 
 const ipamAdopt = buildCommand<AdoptFlags, [], CliContext>({
-  loader: runs(async () => (await import("./commands/ipam/adopt.ts")).ipamAdopt),
+  loader: runs(async () => (await import("../commands/ipam/adopt.ts")).ipamAdopt),
   parameters: {
     flags: {
       node: { ...nodeFlag, brief: "the name of this node, as the plugin knows it" },

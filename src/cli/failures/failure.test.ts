@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { NetplugError } from "../lib/errors.ts";
+import { NetplugError } from "../../lib/errors.ts";
 import { CommandFailed, toFailureText } from "./failure.ts";
 
 const call = { program: "netplugctl", options: {} };
