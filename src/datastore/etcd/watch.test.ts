@@ -12,16 +12,21 @@ afterEach(() => {
 
 // as a server says that has come further meanwhile
 const CREATED = '{"result":{"header":{"revision":"9"},"watch_id":"1","created":true}}';
+const COMPACTED = '{"result":{"header":{},"watch_id":"1","canceled":true,"compact_revision":"7"}}';
+
+const EMPTY = '{"header":{"revision":"5"},"succeeded":true,"responses":[{"response_range":{}}]}';
 
 /**
  * A gateway that answers the watches with these lines, one after the other, and the last of them for ever.
  *
  * @param staysOpen is given the watch's number, from 0, and returns until when it stays open; undefined: it ends at once
+ * @param read answers what is read before watches
  */
 function serve(
   answers: readonly (readonly string[])[],
   onWatch: (body: string) => void = () => undefined,
   staysOpen: (watch: number) => Promise<void> | undefined = () => undefined,
+  read: () => Response = () => new Response(EMPTY),
 ) {
   let watches = 0;
   const server = Bun.serve({
@@ -31,7 +36,7 @@ function serve(
     async fetch(request) {
       const path = new URL(request.url).pathname;
       if (path === "/v3/auth/authenticate") return Response.json({ token: "t" });
-      if (path !== "/v3/watch") return new Response('{"header":{"revision":"5"},"succeeded":true,"responses":[{"response_range":{}}]}');
+      if (path !== "/v3/watch") return read();
       onWatch(await request.text());
       const text = (answers[Math.min(watches++, answers.length - 1)] ?? []).map((line) => `${line}\n`).join("");
       const end = staysOpen(watches - 1);
@@ -263,4 +268,39 @@ test.each([
 test("after a connection that gave an event, the pause is short again", async () => {
   const answers = [[CREATED], [CREATED], [CREATED, deletion("a", 6)], [CREATED], [CREATED, deletion("b", 7)], [CREATED]];
   expect(await pausesOf(serve(answers).endpoint, 6, () => 0)).toEqual([50, 100, 50, 100, 50, 100]);
+});
+
+/** What a watch tells until something is deleted, and its pauses. */
+async function storyOf(endpoint: string): Promise<readonly string[]> {
+  const story: string[] = [];
+  const events = watch(
+    endpoint,
+    (ms) => story.push(`${ms}`),
+    () => 0,
+  );
+  for await (const { type } of events) if (story.push(type) > 50 || type === "delete") break;
+  return story;
+}
+
+test("snapshots that cannot be read are a row of failures, which the next one ends that can", async () => {
+  const reads = [false, false, false, true, false, false].values();
+  const corrupt = (): Response => Response.json({ code: 15, message: "etcdserver: corrupt cluster" }, { status: 500 });
+  const { endpoint } = serve(
+    [
+      [CREATED, COMPACTED],
+      [CREATED, deletion("a", 6)],
+    ],
+    undefined,
+    undefined,
+    () => ((reads.next().value ?? true) ? new Response(EMPTY) : corrupt()),
+  );
+  const snapshot = ["resumed", "reset", "in-sync"];
+  const begun = ["50", "interrupted", "100"];
+  expect(await storyOf(endpoint)).toEqual([...begun, "200", ...snapshot, ...begun, ...snapshot, "delete"]);
+});
+
+test("where history is gone, all is told anew at once, and the row of failures is over", async () => {
+  const { endpoint } = serve([[], [], [COMPACTED], [], [], [CREATED, deletion("a", 6)]]);
+  const interrupted = ["50", "interrupted", "100", "resumed"];
+  expect(await storyOf(endpoint)).toEqual(["reset", "in-sync", ...interrupted, "reset", "in-sync", ...interrupted, "delete"]);
 });
