@@ -11,7 +11,7 @@ export class Interruption {
   readonly #parts = new Set<string>();
 
   /**
-   * @param failures in a row: a connection that stood ends the row only when it has brought something, or stood for a second
+   * @param failures in a row, as `FailureRow` counts them: a connection that stood ends the row only when it has brought something, or stood for a second
    * @returns what is to be told of the last of them
    */
   fail(failure: NetplugError, failures: number, part = ""): readonly WatchEvent[] {

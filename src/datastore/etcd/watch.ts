@@ -1,8 +1,7 @@
 /** A watch that goes on after lost connections and compacted history: a snapshot first, then every change after it. */
 
-import { delayAfter } from "../../lib/backoff.ts";
-import type { Backoff } from "../../lib/backoff.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { FailureRow, type FailureRowLimits } from "../../lib/failure-row.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
 import type { WatchEvent, WatchOptions } from "../datastore.ts";
 import { Interruption } from "../interruption.ts";
@@ -13,11 +12,8 @@ import { notOurs, toStoredBlock, toStoredResource } from "./layout/records.ts";
 import type { KeyEvent, WatchRange } from "./protocol/watch-rpc.ts";
 import { readSnapshot } from "./snapshot.ts";
 
-/** Between two connections while none stands for long enough. */
-const RECONNECT_BACKOFF: Backoff = { firstMs: 50, maxMs: 5_000 };
-
-/** How long a watch stands until it has told all that there was to tell, in milliseconds: one that then ends has missed nothing, and what failed before is over. */
-const STEADY_MS = 1_000;
+/** After a second a watch has told all that there was to tell: one that then ends has missed nothing. */
+const RECONNECTING: FailureRowLimits = { backoff: { firstMs: 50, maxMs: 5_000 }, steadyMs: 1_000 };
 
 /** Where a watch reads, and what it waits with. */
 export interface WatchSource {
@@ -30,7 +26,8 @@ export interface WatchSource {
 export async function* watchEtcd(source: WatchSource, { kinds, namespace, signal }: WatchOptions): AsyncIterable<WatchEvent> {
   const ranges = kinds.map((kind) => (kind === "IPAMBlock" ? blockRange() : resourceRange(kind, namespace)));
   const interruption = new Interruption();
-  let failures = 0;
+  // Only a snapshot ends it, however long what follows one stands.
+  const row = new FailureRow(source, RECONNECTING);
   while (!signal.aborted) {
     try {
       const snapshot = await readSnapshot(source.client, ranges, { signal });
@@ -38,12 +35,12 @@ export async function* watchEtcd(source: WatchSource, { kinds, namespace, signal
       yield { type: "reset" };
       for (const { kvs } of snapshot.ranges) yield* kvs.map((kv) => toWatchEvent({ type: "put", kv, modRevision: BigInt(kv.modRevision) }));
       yield { type: "in-sync" };
-      failures = 0;
+      row.succeed();
       yield* followUntilCompacted(source, ranges, BigInt(snapshot.revision), interruption, signal);
     } catch (thrown) {
       if (signal.aborted) return;
-      yield* interruption.fail(requireRetriable(thrown), ++failures);
-      await pause(source, failures, signal);
+      yield* interruption.fail(requireRetriable(thrown), row.fail());
+      await row.pause(signal);
     }
   }
 }
@@ -58,8 +55,8 @@ async function* followUntilCompacted(
 ): AsyncIterable<WatchEvent> {
   // Each range has its own place in the history: a connection may end between two replies about one transaction.
   const ranges = keyRanges.map((range) => ({ ...range, startRevision: revision + 1n }));
-  for (let failures = 0; !signal.aborted;) {
-    let createdAt = Infinity;
+  const row = new FailureRow(source, RECONNECTING);
+  while (!signal.aborted) {
     try {
       for await (const reply of source.client.watch(ranges, signal)) {
         if (reply.compacted) return;
@@ -67,11 +64,11 @@ async function* followUntilCompacted(
         if (range === undefined) continue;
         if (reply.created) {
           if (reply.revision < range.startRevision - 1n && (await hasGoneBack(source, range, signal))) return;
-          createdAt = source.clock.monotonic();
+          row.begin();
           yield* interruption.end();
           continue;
         }
-        failures = 0;
+        row.succeed();
         yield* reply.events.map(toWatchEvent);
         const last = reply.events.at(-1);
         range.startRevision = (last === undefined ? reply.revision : last.modRevision) + 1n;
@@ -79,9 +76,8 @@ async function* followUntilCompacted(
       throw new NetplugError("tryAgainLater", "watch etcd: the server ended it");
     } catch (thrown) {
       if (signal.aborted) return;
-      if (source.clock.monotonic() - createdAt >= STEADY_MS) failures = 0;
-      yield* interruption.fail(requireRetriable(thrown), ++failures);
-      await pause(source, failures, signal);
+      yield* interruption.fail(requireRetriable(thrown), row.fail());
+      await row.pause(signal);
     }
   }
 }
@@ -99,10 +95,6 @@ async function hasGoneBack({ client }: WatchSource, { key, startRevision }: Watc
 function requireRetriable(thrown: unknown): NetplugError {
   if (thrown instanceof NetplugError && thrown.kind === "tryAgainLater") return thrown;
   throw thrown;
-}
-
-async function pause({ clock, random }: WatchSource, failures: number, signal: AbortSignal): Promise<void> {
-  await clock.sleep(delayAfter(failures, RECONNECT_BACKOFF, random), signal).catch(() => undefined);
 }
 
 function toWatchEvent(event: KeyEvent): WatchEvent {

@@ -1,7 +1,7 @@
 /** A list and every change after it, through lost connections and forgotten history. */
 
 import type { Backoff } from "../../lib/backoff.ts";
-import { delayAfter } from "../../lib/backoff.ts";
+import { FailureRow, type FailureRowLimits } from "../../lib/failure-row.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
 import type { KubeClient, Selection } from "../client.ts";
 import type { KubeReason } from "../kube-error.ts";
@@ -40,17 +40,19 @@ export interface FollowPorts {
   readonly random: Random;
 }
 
-/** Pauses between connections while none stands for long enough. */
 const RECONNECT_BACKOFF: Backoff = { firstMs: 100, maxMs: 10_000 };
+
+/** For connections of one history. After a second one has told all that there was to tell: one that then ends has missed nothing. */
+const CONNECTING: FailureRowLimits = { backoff: RECONNECT_BACKOFF, steadyMs: 1_000 };
+
+/** For histories, each of which begins with a list of everything: that is much to ask for. */
+export const LISTING_ANEW: FailureRowLimits = { backoff: RECONNECT_BACKOFF, steadyMs: RECONNECT_BACKOFF.maxMs };
 
 /** The longest wait that a server may ask for, in milliseconds: the answer may come from something in front of it. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /** Shortest life of a watch, in seconds. Each lives up to twice as long, so that not all are made again at once. */
 const WATCH_SECONDS = 300;
-
-/** How long a watch stands until it has told all that there was to tell, in milliseconds: one that then ends has missed nothing, and what failed before is over. */
-const STEADY_MS = 1_000;
 
 /** How long a server that has started may deny what it permits, in milliseconds: kubeadm's is started again when it is not ready by then. */
 const START_LIMIT_MS = 240_000;
@@ -70,37 +72,25 @@ export async function* follow<T extends KubeObject>(
 ): AsyncIterable<FollowEvent<T>> {
   const { signal } = options;
   const patience = new Patience(ports.clock);
-  for (let failures = 0; !signal.aborted;) {
+  const row = new FailureRow(ports, LISTING_ANEW);
+  while (!signal.aborted) {
     try {
       const { items, resourceVersion } = await client.list(type, options);
       patience.onOther();
       yield { type: "reset" };
       for (const object of items) yield { type: "put", object };
       yield { type: "in-sync" };
-      const startedAt = ports.clock.monotonic();
+      row.begin();
       yield* followFrom(client, ports, type, options, resourceVersion);
       if (options.isOneHistory === true) return;
-      failures = await pauseIfShort(ports, startedAt, failures, signal);
+      await row.pauseIfShort(signal);
     } catch (thrown) {
       if (signal.aborted) return;
       const failure = patience.requireRetriable(thrown);
-      yield { type: "error", failure, failures: ++failures };
-      await pause(ports, failures, signal, failure.retryAfterMs);
+      yield { type: "error", failure, failures: row.fail() };
+      await row.pause(signal, wantedPauseMs(failure));
     }
   }
-}
-
-/**
- * Pauses before everything is listed again, unless what was listed before lasted; the longer, the more often in a row it did not.
- *
- * @param startedAt when that was listed, by the monotonic clock
- * @param failures in a row up to then
- * @returns failures in a row
- */
-export async function pauseIfShort(ports: FollowPorts, startedAt: number, failures: number, signal: AbortSignal): Promise<number> {
-  if (ports.clock.monotonic() - startedAt >= RECONNECT_BACKOFF.maxMs) return 0;
-  await pause(ports, failures + 1, signal);
-  return failures + 1;
 }
 
 /** Changes after a revision; returns when the history that it needs is gone, or is another one: somebody has restored a backup. */
@@ -114,35 +104,32 @@ async function* followFrom<T extends KubeObject>(
   const { signal } = options;
   const patience = new Patience(ports.clock);
   let resourceVersion = from;
+  const row = new FailureRow(ports, CONNECTING);
   let [isFirst, isInterrupted] = [true, false];
-  for (let failures = 0; !signal.aborted; isFirst = false) {
+  for (; !signal.aborted; isFirst = false) {
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + ports.random()));
-    let openedAt = Infinity;
-    const hasStood = (): boolean => ports.clock.monotonic() - openedAt >= STEADY_MS;
     try {
       // One that ended well, too: a server ends its watches so when it stops, and the next may be taken by one whose store was restored.
       if (!isFirst && (await hasGoneBack(client, type, options, resourceVersion))) return;
       for await (const event of watchOnce(client, ports.clock, type, { ...options, resourceVersion, timeoutSeconds })) {
         if (event.type === "OPENED") {
-          openedAt = ports.clock.monotonic();
+          row.begin();
           patience.onOther();
           if (isInterrupted) yield { type: "resumed" };
           isInterrupted = false;
           continue;
         }
-        failures = 0;
+        row.succeed();
         resourceVersion = revisionOf(event) ?? resourceVersion;
         if (event.type !== "BOOKMARK") yield { type: event.type === "DELETED" ? "delete" : "put", object: event.object };
       }
-      if (!hasStood()) throw new KubeError("lost", `watch ${toResourceText(type)}: the API server ended it at once`);
-      failures = 0;
+      if (!row.end()) throw new KubeError("lost", `watch ${toResourceText(type)}: the API server ended it at once`);
     } catch (thrown) {
       if (signal.aborted || isKubeError(thrown, "expired")) return;
       const failure = patience.requireRetriable(thrown);
-      if (hasStood()) failures = 0;
       isInterrupted = true;
-      yield { type: "error", failure, failures: ++failures };
-      await pause(ports, failures, signal, failure.retryAfterMs);
+      yield { type: "error", failure, failures: row.fail() };
+      await row.pause(signal, wantedPauseMs(failure));
     }
   }
 }
@@ -204,7 +191,7 @@ class Patience {
   }
 }
 
-async function pause({ clock, random }: FollowPorts, failures: number, signal: AbortSignal, retryAfterMs = 0): Promise<void> {
-  const ms = Math.max(delayAfter(failures, RECONNECT_BACKOFF, random), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
-  await clock.sleep(ms, signal).catch(() => undefined);
+/** Milliseconds that the server asks for, within reason. */
+function wantedPauseMs({ retryAfterMs = 0 }: KubeError): number {
+  return Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
 }

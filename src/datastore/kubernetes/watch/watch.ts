@@ -4,8 +4,9 @@ import type { KubeClient } from "../../../kube/client.ts";
 import { NODES, PODS } from "../../../kube/core-types.ts";
 import type { KubeObject } from "../../../kube/kube-object.ts";
 import type { ResourceType } from "../../../kube/resource-type.ts";
-import { follow, pauseIfShort } from "../../../kube/watch/follow.ts";
+import { follow, LISTING_ANEW } from "../../../kube/watch/follow.ts";
 import type { NetplugError } from "../../../lib/errors.ts";
+import { FailureRow } from "../../../lib/failure-row.ts";
 import type { Clock, Random } from "../../../lib/ports.ts";
 import type { WatchEvent, WatchOptions } from "../../datastore.ts";
 import { IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
@@ -27,10 +28,11 @@ type WatchedKind = WatchOptions["kinds"][number];
 export async function* watchKubernetes(source: WatchSource, options: WatchOptions): AsyncIterable<WatchEvent> {
   const interruption = new Interruption();
   const { signal } = options;
-  for (let failures = 0; !signal.aborted;) {
-    const startedAt = source.clock.monotonic();
+  const row = new FailureRow(source, LISTING_ANEW);
+  while (!signal.aborted) {
+    row.begin();
     yield* watchUntilReset(source, options, interruption);
-    failures = await pauseIfShort(source, startedAt, failures, signal);
+    await row.pauseIfShort(signal);
   }
 }
 
