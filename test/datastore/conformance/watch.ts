@@ -90,7 +90,8 @@ export function describeWatch({ datastore, isPlain, server }: Subject): void {
       expect((await take(late, 4)).map(toText)).toEqual(["resumed", "reset", "put a", "in-sync"]);
       await commit(datastore, { op: "create", resource: makePool("b") });
       expect((await take(events, 1)).map(toText)).toEqual(["resumed"]);
-      // An API server that has just started may know no changes from before, not even from right after its first answer, and makes us begin anew.
+      // Until an API server that has just started has its cache, lists come from etcd; of changes before the cache it knows none. So it may call
+      // a watch from such a list too old as well (410, seen where it wrote something itself meanwhile), and all is told anew.
       const ways = isPlain ? [[]] : [[], ["reset", "put a", "in-sync"], ["reset", "put a"]];
       for (const watch of [events, late]) {
         const told: string[] = [];
