@@ -14,10 +14,10 @@ import type { KubeClient } from "../../kube/client.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { AdvisedFailure } from "../failures/failure.ts";
 import { type Cli, type CliIo, type GlobalOptions, note, type OpenKube } from "../io.ts";
-import { tellingReads } from "../streams/progress.ts";
 import { settingsOfFile } from "./config-file.ts";
 import { adviceFor, originOfEtcd } from "./reach.ts";
 import { nameOrigins, originOf } from "./setting-origin.ts";
+import { tellingReads } from "./telling-reads.ts";
 
 /** What a person types to call us through `kubectl`. */
 const KUBECTL_PLUGIN = "kubectl netplug";

@@ -4,3 +4,8 @@
 export function count(number: number, thing: string, plural = "s"): string {
   return `${number} ${thing}${number === 1 ? "" : plural}`;
 }
+
+/** `1,200`: a number that may be large. */
+export function toNumberText(number: number): string {
+  return number.toLocaleString("en-US");
+}

@@ -7,8 +7,7 @@ import { describeAllocation } from "../../../ipam/owner-text.ts";
 import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT } from "../../failures/failure.ts";
 import { type Cli, note, say } from "../../io.ts";
-import { count } from "../../output/count.ts";
-import { toNumberText } from "../../streams/progress.ts";
+import { count, toNumberText } from "../../output/count.ts";
 import { parseValues, readInput, toInputName } from "../../documents/documents.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
