@@ -49,49 +49,93 @@ export async function waitInQueue(path: string, options: TurnOptions): Promise<D
   const text = place === undefined ? undefined : options.request?.();
   using request = place === undefined || text === undefined ? undefined : postRequest(path, place.name, text);
   const lock = held.use(openLock(path));
-  const outcome = await waitFor({ lock, path, place, request }, options);
+  const outcome = await waitFor({ path, lock, place, request }, options);
+  if (outcome === "over") return undefined;
   return outcome === "locked" ? held.move() : outcome;
 }
 
 /** What a waiting process has. */
 interface Waiting {
-  readonly lock: Fd;
   readonly path: string;
+  readonly lock: Fd;
   /** Undefined: there can be no queue. */
   readonly place: Place | undefined;
   readonly request: PostedRequest | undefined;
 }
 
-async function waitFor(
-  { lock, path, place, request }: Waiting,
-  { stallMs, maxMs = stallMs, clock }: TurnOptions,
-): Promise<"locked" | "served" | undefined> {
+/** How a wait ends: `over` without anything, because it took too long. */
+type Outcome = "locked" | "served" | "over";
+
+async function waitFor({ path, lock, place, request }: Waiting, options: TurnOptions): Promise<Outcome> {
+  const { stallMs, maxMs = stallMs, clock } = options;
   const wait = new BlockingWait({ stallMs, maxMs, clock }, place?.countPlaces());
-  const idle = new IdleLock(lock, path);
   const isServed = (): boolean => request?.isServed() === true;
-  let isPassing = false;
-  for (;;) {
-    using pipe = place?.findBefore();
-    if (place === undefined || pipe === undefined) break;
-    let lookAt = clock.monotonic() + (isPassing ? AFTER_PASSING_MS : POLL_INTERVAL_MS);
-    for (; !(await wait.untilEnded(pipe, lookAt)); lookAt += POLL_INTERVAL_MS) {
-      if (isServed()) return "served";
-      wait.look(place.countPlaces());
-      const isLast = wait.isOver();
-      if (idle.take(() => (isPassing || isLast ? 1 : place.countLiving()))) {
-        place.pass();
-        return "locked";
-      }
-      if (isLast) return undefined;
-      isPassing = false;
-    }
-    if (isServed()) return "served";
-    wait.look(place.countPlaces());
-    isPassing = saysPassing(pipe);
+  if (place !== undefined) {
+    const outcome = await waitBehindOthers({ clock, wait, place, idle: new IdleLock(lock, path), isServed });
+    if (outcome !== undefined) return outcome;
   }
+  if (!(await pollLock(lock, path, wait))) return "over";
+  return isServed() ? "served" : "locked";
+}
+
+/** What a process has that is behind others. */
+interface Behind {
+  readonly clock: TurnOptions["clock"];
+  readonly wait: BlockingWait;
+  readonly place: Place;
+  readonly idle: IdleLock;
+  readonly isServed: () => boolean;
+}
+
+/** @returns undefined when nobody is before us any more */
+async function waitBehindOthers(behind: Behind): Promise<Outcome | undefined> {
+  for (let isTold = false; ;) {
+    using pipe = behind.place.findBefore();
+    if (pipe === undefined) return undefined;
+    const outcome = await waitBehind(pipe, isTold, behind);
+    if (outcome !== undefined) return outcome;
+    isTold = saysPassing(pipe);
+  }
+}
+
+/**
+ * Waits until the process right before us leaves the queue, and looks at the lock now and then.
+ *
+ * @param isTold whether one that left has said that it passed this process: then the first look is soon, and takes a free lock at once
+ * @returns undefined when it has left
+ */
+async function waitBehind(pipe: Fd, isTold: boolean, behind: Behind): Promise<Outcome | undefined> {
+  const { clock, wait, place, isServed } = behind;
+  let lookAt = clock.monotonic() + (isTold ? AFTER_PASSING_MS : POLL_INTERVAL_MS);
+  for (let mayPass = isTold; !(await wait.untilEnded(pipe, lookAt)); mayPass = false) {
+    const outcome = lookAtLock(mayPass, behind);
+    if (outcome !== undefined) return outcome;
+    lookAt += POLL_INTERVAL_MS;
+  }
+  if (isServed()) return "served";
+  wait.look(place.countPlaces());
+  return undefined;
+}
+
+/**
+ * @param mayPass whether those before us need not be waited for: a free lock is theirs otherwise, until they have let it pass often enough
+ * @returns undefined when the wait goes on
+ */
+function lookAtLock(mayPass: boolean, { wait, place, idle, isServed }: Behind): Outcome | undefined {
+  if (isServed()) return "served";
+  wait.look(place.countPlaces());
+  const isOver = wait.isOver();
+  const isTaken = idle.take(() => (mayPass || isOver ? 1 : place.countLiving()));
+  if (!isTaken) return isOver ? "over" : undefined;
+  place.pass();
+  return "locked";
+}
+
+/** For whoever has nobody before it. @returns whether we took the lock in time */
+async function pollLock(lock: Fd, path: string, wait: BlockingWait): Promise<boolean> {
   for (let pauseMs = FIRST_PAUSE_MS; !tryLock(lock, path); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-    if (wait.isOver()) return undefined;
+    if (wait.isOver()) return false;
     await wait.pause(pauseMs);
   }
-  return isServed() ? "served" : "locked";
+  return true;
 }
