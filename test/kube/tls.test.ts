@@ -6,13 +6,14 @@ import { NODES } from "../../src/kube/core-types.ts";
 import { KubeError } from "../../src/kube/kube-error.ts";
 import type { KubeOptions } from "../../src/kube/requests/requester.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import type { Clock } from "../../src/lib/ports.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import type { KeyPair } from "../support/servers/certificates.ts";
 import { createCertificateFolder } from "../support/servers/certificates.ts";
 import { TcpProxy } from "../support/servers/tcp-proxy.ts";
 import { failureOf } from "../support/failure-of.ts";
-import { noProcesses } from "./support/fake-api-server.ts";
-import { clientOfFiles, serve, serveHttp1Only, text } from "./support/tls-server.ts";
+import { noProcesses, statusAnswer } from "./support/fake-api-server.ts";
+import { clientOfFiles, serve, serveHttp1Only, serveInOrder, text } from "./support/tls-server.ts";
 import { withVariables } from "./support/variables.ts";
 
 const folder = createCertificateFolder();
@@ -172,7 +173,11 @@ test("one with which no handshake succeeds is not trusted, whatever is offered",
 
 describe("a token that is refused", () => {
   /** A client whose token file holds another token at each look. */
-  function clientWithTokens(url: string, tokens: readonly string[]): { readonly client: KubeClient; readonly looks: () => number } {
+  function clientWithTokens(
+    url: string,
+    tokens: readonly string[],
+    clock: Clock = systemClock,
+  ): { readonly client: KubeClient; readonly looks: () => number } {
     let looks = 0;
     const config = {
       "current-context": "c",
@@ -184,7 +189,7 @@ describe("a token that is refused", () => {
       if (path === "/token") return tokens[Math.min(looks++, tokens.length - 1)];
       return path === "/kubeconfig" ? JSON.stringify(config) : linuxFiles.readText(path);
     };
-    const ports = { clock: systemClock, random: Math.random, files: { ...linuxFiles, readText }, processes: noProcesses, env: {} };
+    const ports = { clock, random: () => 0.5, files: { ...linuxFiles, readText }, processes: noProcesses, env: {} };
     return { client: new KubeClient({ kubeconfig: "/kubeconfig" }, ports), looks: () => looks };
   }
 
@@ -194,6 +199,39 @@ describe("a token that is refused", () => {
     await client.create(NODES, { metadata: { name: "n" } });
     expect(server.seen.map((words) => words.slice("h1 ".length))).toEqual(["Bearer old", "Bearer new"]);
     expect(client.requester.counts).toEqual({ requests: 2, retries: 1 });
+    client.close();
+  });
+
+  const ok = (): Response => Response.json({ metadata: { name: "n" } });
+  const refused = (): Response => statusAnswer(401, "Unauthorized", "Unauthorized");
+  const busy = (): Response => statusAnswer(503, "ServiceUnavailable", "later", { headers: { "retry-after": "0" } });
+  const denied = (): Response => statusAnswer(403, "Forbidden", 'User "u" cannot get resource "nodes" in API group ""');
+
+  test("is a try like others, but no pause is made after it, and nothing is told of it in the end", async () => {
+    const odd = (): Response => new Response("sorry", { status: 421 });
+    await using server = serveInOrder(byAddress, [refused, busy, ok, refused, odd]);
+    const pauses: number[] = [];
+    const sleep: Clock["sleep"] = (ms, signal) => {
+      if (ms < 1_000) pauses.push(ms);
+      return systemClock.sleep(ms, signal);
+    };
+    const { client } = clientWithTokens(server.url, ["old", "new", "newest"], { ...systemClock, sleep });
+    await ask(client);
+    // the second one
+    expect(pauses).toEqual([75]);
+    expect(await failureOf(ask(client))).toMatchObject({ reason: "unexpected", details: undefined });
+    expect(client.requester.counts).toEqual({ requests: 5, retries: 3 });
+    client.close();
+  });
+
+  test.each([
+    ["is read again after a denial, too", [denied, ok, refused, ok], 2],
+    ["is all that makes it read again", [busy, ok], 1],
+  ])("%s", async (_what, answers, expected) => {
+    await using server = serveInOrder(byAddress, answers);
+    const { client, looks } = clientWithTokens(server.url, ["old", "new"]);
+    await ask(client);
+    expect(looks()).toBe(expected);
     client.close();
   });
 

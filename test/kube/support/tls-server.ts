@@ -53,6 +53,23 @@ export function serve(pair: KeyPair, { http2 = true, clientCa, token }: ServeOpt
   };
 }
 
+/** Answers in this order, whoever asks. */
+export function serveInOrder(pair: KeyPair, answers: readonly (() => Response)[]): Omit<TlsServer, "seen"> {
+  let before = 0;
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: { cert: text(pair.certFile), key: text(pair.keyFile) },
+    fetch: () => (answers[before++] ?? Response.error)(),
+  });
+  return {
+    url: `https://127.0.0.1:${server.port}`,
+    async [Symbol.asyncDispose]() {
+      await server.stop(true);
+    },
+  };
+}
+
 /** A server that ends the handshake with whoever does not offer HTTP/1.1, as Go's servers do, and an API server with `--disable-http2-serving`. */
 export async function serveHttp1Only(pair: KeyPair): Promise<TlsServer> {
   const seen: string[] = [];
