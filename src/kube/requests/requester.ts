@@ -43,6 +43,23 @@ export interface OpenAnswer {
 /** For one request with all its tries, in milliseconds. */
 const REQUEST_LIMIT_MS = 5_000;
 
+/** What is known of one request while it is tried. */
+interface Tries {
+  readonly request: KubeRequest;
+  /** When there is no time left, by the monotonic clock. */
+  readonly end: number;
+  /** What the next try shows. */
+  login: Login;
+  /** With the one that is under way. */
+  count: number;
+  /** Whether other credentials were found after a refusal. */
+  hasRenewed: boolean;
+  /** Whether the server said that it is ready after it had denied the request. */
+  wasReady: boolean;
+  /** Those that the last one may not tell of. */
+  readonly failures: KubeError[];
+}
+
 type Read<T> = (answer: OpenAnswer, limit: TryLimit) => Promise<T>;
 type Outcome<T> = { readonly value: T } | { readonly failure: KubeError };
 
@@ -97,43 +114,50 @@ export class Requester {
   }
 
   async #repeat<T>(request: KubeRequest, options: CallOptions, read: Read<T>): Promise<T> {
-    const { clock, random } = this.#ports;
+    const { clock } = this.#ports;
     const { signal, limitMs = REQUEST_LIMIT_MS } = options;
     // No await when the credentials are known: so the request is sent before the caller goes on.
-    let login = this.#credentials.known ?? (await this.#credentials.get());
+    const login = this.#credentials.known ?? (await this.#credentials.get());
     const end = clock.monotonic() + limitMs;
-    let [hasRenewed, isReady] = [false, false];
-    const earlier: KubeError[] = [];
-    for (let attempt = 1; ; attempt++) {
+    for (const tries: Tries = { request, end, login, count: 1, hasRenewed: false, wasReady: false, failures: [] }; ; tries.count++) {
       const waitMs = this.#rate.take();
       if (waitMs > 0) await this.#waitForTurn(request, waitMs, end, options);
       using limit = new TryLimit(clock, end - clock.monotonic(), limitMs, signal);
-      const outcome = await this.#try(request, login, limit, read);
+      const outcome = await this.#try(request, tries.login, limit, read);
       if ("value" in outcome) return outcome.value;
       if (signal?.aborted === true) throw interrupted(request, signal.reason);
-      const { failure } = outcome;
-      if (failure.reason === "unauthorized" && !hasRenewed && (await this.#credentials.renew(login))) {
-        hasRenewed = true;
-        login = await this.#credentials.get();
-        this.counts.retries++;
-        continue;
-      }
-      const isDenied = failure.reason === "forbidden" && failure.denied !== undefined;
-      const doubted = isDenied ? await this.#doubtDenial(failure, login, limit) : failure;
-      if (doubted === undefined) {
-        // It may have become ready since it denied this.
-        if (isReady) throw failure.after(earlier);
-        isReady = true;
-        earlier.push(failure);
-        this.counts.retries++;
-        continue;
-      }
-      const delayMs = retryDelayMs(doubted, request, attempt, end - clock.monotonic(), random);
-      if (delayMs === undefined) throw doubted.after(earlier);
-      earlier.push(doubted);
+      const pauseMs = await this.#pauseAfter(outcome.failure, tries, limit);
       this.counts.retries++;
-      await this.#sleep(request, delayMs, signal);
+      if (pauseMs > 0) await this.#sleep(request, pauseMs, signal);
     }
+  }
+
+  /**
+   * @returns milliseconds until the next try; 0: it is made at once
+   * @throws {KubeError} the failure, with what earlier ones tell, when there is none
+   */
+  async #pauseAfter(failure: KubeError, tries: Tries, limit: TryLimit): Promise<number> {
+    if (failure.reason === "unauthorized" && (await this.#renewLogin(tries))) return 0;
+    const isDenied = failure.reason === "forbidden" && failure.denied !== undefined;
+    const doubted = isDenied ? await this.#doubtDenial(failure, tries.login, limit) : failure;
+    const pauseMs = doubted === undefined ? pauseOnceReady(tries) : this.#pauseByPolicy(doubted, tries);
+    const told = doubted ?? failure;
+    if (pauseMs === undefined) throw told.after(tries.failures);
+    tries.failures.push(told);
+    return pauseMs;
+  }
+
+  /** Once in a request. @returns whether the next try can show something else */
+  async #renewLogin(tries: Tries): Promise<boolean> {
+    if (tries.hasRenewed || !(await this.#credentials.renew(tries.login))) return false;
+    tries.hasRenewed = true;
+    tries.login = await this.#credentials.get();
+    return true;
+  }
+
+  #pauseByPolicy(failure: KubeError, { request, end, count }: Tries): number | undefined {
+    const { clock, random } = this.#ports;
+    return retryDelayMs(failure, request, count, end - clock.monotonic(), random);
   }
 
   async #try<T>(request: KubeRequest, login: Login, limit: TryLimit, read: Read<T>): Promise<Outcome<T>> {
@@ -200,6 +224,13 @@ export class Requester {
     };
     return toAnswerFailure(request, answer, this.contextOf(login));
   }
+}
+
+/** After a denial by a server that is ready: it may have become so meanwhile, so it is asked once more, at once. */
+function pauseOnceReady(tries: Tries): number | undefined {
+  if (tries.wasReady) return undefined;
+  tries.wasReady = true;
+  return 0;
 }
 
 /** How many characters of a failed answer are read: enough for all that an API server says against the largest object. */
