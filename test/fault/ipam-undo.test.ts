@@ -1,0 +1,117 @@
+/** A failed ADD of `netplug-ipam`: which addresses it takes back, and what it leaves to a later DEL to release. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { END_OF_PART } from "../../src/cni/attachment-state/node-files.ts";
+import type { Host } from "../../src/cni/host.ts";
+import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
+import { pendingReleasesOf } from "../support/node/pending-releases.ts";
+import { isCommit, isRead } from "./support/at-step.ts";
+import { IPAM_ALONE } from "./support/flows.ts";
+import { allocatedIn } from "./support/judge.ts";
+import type { FaultNode } from "./support/node.ts";
+import { shareEtcd } from "./support/shared.ts";
+import { type Step, withSteps } from "./support/steps.ts";
+
+const { startNode } = shareEtcd();
+
+/** What is there afterwards: the attachment's addresses, and for each pending release whether something may still arrive of what it is for. */
+interface Left {
+  readonly allocated: number;
+  readonly pending: readonly ("may arrive" | "is there")[];
+}
+
+const NOTHING: Left = { allocated: 0, pending: [] };
+
+async function leftOn(node: FaultNode): Promise<Left> {
+  const pending = pendingReleasesOf(node).map((name) => {
+    const [, until] = readFileSync(join(node.folder, "unreleased", name), "utf8").split(END_OF_PART);
+    return until === "0" ? "is there" : "may arrive";
+  });
+  return { allocated: allocatedIn(await node.changes()), pending };
+}
+
+type Change = (real: Host) => Host;
+
+/** Each step that fits fails. */
+const failing =
+  (fits: (step: Step) => boolean, toFailure: () => Error): Change =>
+  (real) =>
+    withSteps(real, (step, work) => (fits(step) ? Promise.reject(toFailure()) : work.whole()));
+
+const denied = (): Error => new NetplugError("accessDenied", "test: no");
+const unreadable = failing(isRead, denied);
+const uncommitted = failing(isCommit, denied);
+/** Of its commit nobody knows whether it was carried out, and then nobody answers any more. */
+const unanswered: Change = (real) => {
+  let isSent = false;
+  return withSteps(real, (step, work) => {
+    if (isSent && step.group === "datastore") return Promise.reject(denied());
+    if (!isCommit(step)) return work.whole();
+    isSent = true;
+    return Promise.reject(new OutcomeUnknown("test: no answer"));
+  });
+};
+
+const unheard: Change = (real) => ({
+  ...real,
+  writeAnswer() {
+    throw new Error("test: nobody reads it");
+  },
+});
+
+/** From the answer on, which nobody reads, the datastore is away. */
+const unheardAndAway: Change = (real) => {
+  let isAway = false;
+  return {
+    ...withSteps(real, (step, work) => (isAway && step.group === "datastore" ? Promise.reject(denied()) : work.whole())),
+    writeAnswer() {
+      isAway = true;
+      throw new NetplugError("ioFailure", "test: nobody reads it");
+    },
+  };
+};
+
+async function codeOf(node: FaultNode, host: Change = (real) => real): Promise<number> {
+  const { json, status } = await node.call("ADD", { host });
+  return json?.code ?? status;
+}
+
+test.concurrent.each<[what: string, host: Change, code: number, left: Left]>([
+  ["that has sent nothing leaves nothing", unreadable, 108, NOTHING],
+  ["whose commit may still arrive leaves that to be released", unanswered, 108, { allocated: 0, pending: ["may arrive"] }],
+  [
+    "whose commit fails leaves to be released what another commit of it may have written",
+    uncommitted,
+    108,
+    { allocated: 0, pending: ["is there"] },
+  ],
+  ["whose answer nobody reads takes back what it took", unheard, 1, NOTHING],
+])("one %s", async (_what, host, code, left) => {
+  await using node = await startNode(IPAM_ALONE);
+  expect([await codeOf(node, host), await leftOn(node)]).toEqual([code, left]);
+});
+
+test.concurrent("one whose answer nobody reads, and that cannot take it back, says so, and leaves it to be released", async () => {
+  await using node = await startNode(IPAM_ALONE);
+  await node.call("ADD", { host: unheardAndAway });
+  const errors = node.log.filter(({ level }) => level === "ERROR").map(({ msg }) => msg);
+  expect(errors).toEqual(["test: nobody reads it (left behind: release addresses: test: no)"]);
+  expect(await leftOn(node)).toEqual({ allocated: 2, pending: ["is there"] });
+});
+
+test.concurrent("one that has found addresses of its attachment takes none of them back", async () => {
+  await using node = await startNode(IPAM_ALONE);
+  expect(await codeOf(node)).toBe(0);
+  expect([await codeOf(node, unheard), await leftOn(node)]).toEqual([1, { allocated: 2, pending: ["is there"] }]);
+  expect([await codeOf(node), await leftOn(node)]).toEqual([0, { allocated: 2, pending: [] }]);
+  expect([await codeOf(node, unreadable), await leftOn(node)]).toEqual([108, { allocated: 2, pending: [] }]);
+});
+
+test.concurrent("one that has sent nothing leaves to be released what an earlier one has sent", async () => {
+  await using node = await startNode(IPAM_ALONE);
+  await codeOf(node, unanswered);
+  expect([await codeOf(node, unreadable), await leftOn(node)]).toEqual([108, { allocated: 0, pending: ["may arrive"] }]);
+});
