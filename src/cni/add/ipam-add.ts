@@ -46,34 +46,45 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   const pending = netns === undefined ? undefined : preparePendingOfAdd(call, netns, hold);
   await cancelPending(call, hold, pending?.write);
   const isEnded = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
-  let isCommitted = false;
-  let isUnanswered = false;
+  let taken = "nothing" as Taken;
   const beforeCommit = (): void => {
     hold.beforeCommit();
-    isCommitted = true;
+    taken = "unknown";
   };
   try {
     const { result, areNew, addresses, askedBy } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.onOutcome });
     hold.noteRecorded();
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isEnded()) hold.requireHeld();
-    isUnanswered = areNew;
-    // `ptp` would take over the route of whoever uses the address.
-    if (areNew) requireUnused(kernel, addresses, { netns, askedBy });
+    if (areNew) {
+      taken = "newAddresses";
+      // `ptp` would take over the route of whoever uses the address.
+      requireUnused(kernel, addresses, { netns, askedBy });
+    }
     answer(result);
   } catch (thrown) {
-    if (isUnanswered || isEnded()) {
+    if (taken === "newAddresses" || isEnded()) {
       pending?.leave();
-      const released = await settle(async () => await (await import("./withdraw-attachment.ts")).withdrawAttachment(call, hold));
-      // This failure also keeps the ADD from running again, which would find the addresses allocated, and give them.
-      if (!released.ok) throw new UndoFailed(thrown, [new Error(`release addresses: ${messageOf(released.error)}`)]);
-    } else if (isCommitted || hold.isCommitUnderWay) pending?.leave();
+      await release(call, hold, thrown);
+    } else if (taken === "unknown" || hold.isCommitUnderWay) pending?.leave();
     else pending?.drop();
     throw thrown;
   }
   // What the main plugin was told of is not taken back, whatever fails now.
   hold.noteSuccess();
   pending?.drop();
+}
+
+/**
+ * What an ADD has taken when it fails. `nothing`: it has sent no commit. `unknown`: it has sent one, which may have been refused, or have renewed what an
+ * earlier ADD got. `newAddresses`: them, and nobody was told.
+ */
+type Taken = "nothing" | "unknown" | "newAddresses";
+
+/** @throws {UndoFailed} it cannot; that also keeps the ADD from running again, which would find the addresses allocated, and give them */
+async function release(call: Call, hold: Hold, cause: unknown): Promise<void> {
+  const released = await settle(async () => await (await import("./withdraw-attachment.ts")).withdrawAttachment(call, hold));
+  if (!released.ok) throw new UndoFailed(cause, [new Error(`release addresses: ${messageOf(released.error)}`)]);
 }
 
 /** @param early what is asked for, if that is known before the pod is read */
