@@ -1,6 +1,6 @@
 /** `netplugctl diff` on etcd: it shows what `apply` would do, and etcd is as it was. On Kubernetes: `kubernetes-resources.test.ts`. */
 
-import { beforeEach, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
@@ -151,16 +151,55 @@ test("what apply would refuse is refused, with another status than differences; 
   expect(await everything()).toEqual(before);
 });
 
-test("a datastore that is not there or not initialised and wrong usage are no differences", async () => {
+test("a datastore that is not there and wrong usage are no differences", async () => {
   const document = { stdin: poolYaml("blue", "10.65.0.0/16") };
   expect(await world.ctl(["diff", "-f", "-"], { ...document, env: { ETCD_ENDPOINTS: "http://127.0.0.1:1" } })).toMatchObject({
     status: 2,
     stdout: "",
   });
   expect(await world.ctl(["diff"])).toMatchObject({ status: 2, stdout: "" });
+});
 
-  await world.reset();
-  const fresh = await world.ctl(["diff", "-f", "-"], document);
-  expect(fresh).toMatchObject({ status: 2, stdout: "", stderr: expect.stringMatching(/\nnext: netplugctl init\n$/) });
-  expect(await everything()).toEqual({});
+describe("of a datastore that was never initialised", () => {
+  beforeEach(() => world.reset());
+
+  test("everything is new, as apply would initialise it; that is said, since it may be another one than was meant", async () => {
+    const { status, stdout, stderr } = await world.ctl(["diff", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
+    expect([status, stderr]).toEqual([1, "the datastore was never initialised: apply would do that first\n"]);
+    expect(stdout).toMatch(/^--- \/dev\/null\n\+\+\+ ippool\/blue of stdin\n/);
+    expect(stdout).toContain("+  cidr: 10.65.0.0/16\n");
+    expect(await everything()).toEqual({});
+  });
+
+  test("what comes with its initialisation is not new", async () => {
+    const tier = (metadata: object): string =>
+      JSON.stringify({
+        apiVersion: "netplug.io/v3",
+        kind: "Tier",
+        metadata: { name: "default", ...metadata },
+        spec: { order: 1_000_000, defaultAction: "Deny" },
+      });
+    expect(await world.ctl(["diff", "-f", "-"], { stdin: tier({}) })).toMatchObject({ status: 0, stdout: "" });
+    const { stdout } = await world.ctl(["diff", "-f", "-"], { stdin: tier({ labels: { team: "a" } }) });
+    expect(stdout.split("\n").filter((line) => /^[-+]/.test(line))).toEqual([
+      "--- tier/default as it is",
+      "+++ tier/default of stdin",
+      "+  labels:",
+      "+    team: a",
+    ]);
+    expect(await world.done(["apply", "-f", "-"], { stdin: tier({ labels: { team: "a" } }) })).toBe("tier/default configured\n");
+  });
+
+  test("one that lacks a tier only was initialised", async () => {
+    await world.done(["init"]);
+    await world.etcd.ctl(["del", "/netplug/v3/tiers/default"]);
+    expect(await world.ctl(["diff", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") })).toMatchObject({ status: 1, stderr: "" });
+    expect(Object.keys(await everything())).not.toContain("/netplug/v3/tiers/default");
+  });
+
+  test("replace would not initialise it", async () => {
+    const { status, stderr } = await world.ctl(["replace", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
+    expect([status, stderr]).toEqual([1, expect.stringContaining("blue")]);
+    expect(await everything()).toEqual({});
+  });
 });

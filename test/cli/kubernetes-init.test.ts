@@ -4,7 +4,7 @@ import { describe, expect } from "bun:test";
 import { join } from "node:path";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
 import { MANIFEST } from "../crds/definitions.ts";
-import { poolYaml } from "../support/cli/documents.ts";
+import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { createNode, createPod, deletePod } from "../support/servers/kubernetes.ts";
 import { deleteCrds } from "../support/servers/delete-crds.ts";
 import { eventually } from "../support/time/eventually.ts";
@@ -40,11 +40,18 @@ describe("without definitions", () => {
     }
   });
 
-  test("create says it too, and creates nothing (needs cluster)", async () => {
+  test("create says it too, and creates nothing, and diff shows nothing (needs cluster)", async () => {
     const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "a" }, spec: { cidr: "10.65.0.0/16" } };
     const { status, stdout, stderr } = await world.ctl(["create", "-f", "-"], { stdin: JSON.stringify(pool) });
     expect([status, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(/does not serve .*netplug\.io.*\n(.*\n)*next: netplugctl init\n$/);
+    const reservation = resourceYaml("IPReservation", "gateways", { reservedCIDRs: ["10.65.0.0/30"] });
+    for (const stdin of [JSON.stringify(pool), reservation])
+      expect(await world.ctl(["diff", "-f", "-"], { stdin })).toEqual({
+        status: 2,
+        stdout,
+        stderr: stderr.replace('create clusterinformations.netplug.io "default"', "list clusterinformations.netplug.io"),
+      });
   });
 
   test("version says that nothing is there, and which Kubernetes it is (needs cluster)", async () => {
@@ -99,6 +106,15 @@ describe("init", () => {
       expect(status.conditions).toContainEqual(expect.objectContaining({ type: "Established", status: "True" }));
       expect(metadata.managedFields).toContainEqual(expect.objectContaining({ manager: "netplugctl", operation: "Apply" }));
     }
+  });
+
+  test("is what diff thinks of where there are definitions only (needs cluster)", async () => {
+    await world.api.kubectl(["delete", "clusterinformations,tiers", "--all"]);
+    const { status, stdout, stderr } = await world.ctl(["diff", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
+    expect([status, stderr]).toEqual([1, "the datastore was never initialised: apply would do that first\n"]);
+    expect(stdout).toMatch(/^--- \/dev\/null\n\+\+\+ ippool\/blue of stdin\n/);
+    expect(await world.read("clusterinformations,tiers")).toMatchObject({ items: [] });
+    await world.done(["init"]);
   });
 
   test("over itself changes nothing (needs cluster)", async () => {

@@ -1,6 +1,9 @@
 /** `create`, `apply` and `replace`: objects from files into the datastore. */
 
+import type { Datastore } from "../../datastore/datastore.ts";
+import { initialise } from "../../datastore/initialise.ts";
 import { refOf } from "../../datastore/resource-ref.ts";
+import { VERSION } from "../../lib/version.ts";
 import type { DocumentFlags } from "../documents/documents.ts";
 import { CommandFailed } from "../failures/failure.ts";
 import { type Cli, note } from "../io.ts";
@@ -27,12 +30,12 @@ export async function create(cli: Cli, flags: CreateFlags): Promise<number> {
     if (isEnding) note(target, `warning: ${toPathName(ref)} is being deleted: create it when it is gone`);
     return { outcome: "exists" };
   };
-  return writeDocuments(cli, flags, { mayInitialise: true, mayChange: false, write });
+  return writeDocuments(cli, flags, { initialise: initialiseIfNew, mayChange: false, write });
 }
 
 /** Creates objects or makes existing ones like them. */
 export async function apply(cli: Cli, flags: DocumentFlags): Promise<number> {
-  return writeDocuments(cli, flags, { mayInitialise: true, mayChange: true, write: applyResource });
+  return writeDocuments(cli, flags, { initialise: initialiseIfNew, mayChange: true, write: applyResource });
 }
 
 /** Makes existing objects like those given. */
@@ -41,5 +44,11 @@ export async function replace(cli: Cli, flags: DocumentFlags): Promise<number> {
     const { outcome } = await updateResource(target, refOf(resource), () => resource);
     return { outcome: outcome === "configured" ? "replaced" : outcome };
   };
-  return writeDocuments(cli, flags, { mayInitialise: false, mayChange: true, write });
+  return writeDocuments(cli, flags, { mayChange: true, write });
+}
+
+async function initialiseIfNew(cli: Cli, datastore: Datastore): Promise<Datastore> {
+  const isNew = await initialise(datastore, { clock: cli.io.clock, version: VERSION, random: cli.io.random });
+  if (isNew && datastore.type === "kubernetes") await (await import("../kubernetes/kept-addresses.ts")).warnOfKeptAddresses(cli, datastore);
+  return datastore;
 }

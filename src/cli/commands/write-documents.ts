@@ -2,10 +2,8 @@
 
 import type { AnyResource } from "../../api/registry.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
-import { initialise } from "../../datastore/initialise.ts";
 import { refKeyOf, refOf } from "../../datastore/resource-ref.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import { VERSION } from "../../lib/version.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT } from "../failures/failure.ts";
@@ -32,23 +30,23 @@ interface Written {
 }
 
 interface WriteOptions {
-  /** Whether an empty datastore is initialised first. Not for those that need something to be there. */
-  readonly mayInitialise: boolean;
+  /** Initialises an empty datastore first. @returns what is then written to @default none, for those that need something to be there */
+  readonly initialise?: (cli: Cli, datastore: Datastore) => Promise<Datastore>;
   /** Whether what exists is changed. */
   readonly mayChange: boolean;
   readonly write: Write;
 }
 
 /** Nothing is written unless every document is valid; then one refusal does not stop the others. */
-export async function writeDocuments(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChange, write }: WriteOptions): Promise<number> {
+export async function writeDocuments(cli: Cli, flags: DocumentFlags, { initialise, mayChange, write }: WriteOptions): Promise<number> {
   const read = await readDocuments(cli.io, flags.filename);
   const namespace = { given: flags.namespace, fallback: await defaultNamespaceOf(cli) };
   const { valid: documents, invalid } = checkDocumentsToWrite(read, namespace);
   if (invalid.length > 0) throw toInvalidFailure(mayChange ? await compareWithStored(cli, invalid) : invalid);
   return withDatastore(cli, async (datastore, openKube) => {
-    const target = { datastore, io: cli.io, pools: new KnownPools(datastore, cli.io.clock) };
-    await requireNoNewOverlap(documents, target.pools);
-    if (mayInitialise) await initialiseIfNew(cli, datastore);
+    const pools = new KnownPools(datastore, cli.io.clock);
+    await requireNoNewOverlap(documents, pools);
+    const target = { datastore: (await initialise?.(cli, datastore)) ?? datastore, io: cli.io, pools };
     const failures: unknown[] = [];
     const newPools: Extract<AnyResource, { kind: "IPPool" }>[] = [];
     const done = new Map<string, Written>();
@@ -80,11 +78,6 @@ async function requireNoNewOverlap(documents: readonly ValidDocument[], pools: K
   const existing = await pools.cidrs();
   const { invalid } = checkPoolsApart(documents.filter(({ resource }) => !existing.has(resource.metadata.name)));
   if (invalid.length > 0) throw toInvalidFailure(invalid);
-}
-
-async function initialiseIfNew(cli: Cli, datastore: Datastore): Promise<void> {
-  const isNew = await initialise(datastore, { clock: cli.io.clock, version: VERSION, random: cli.io.random });
-  if (isNew && datastore.type === "kubernetes") await (await import("../kubernetes/kept-addresses.ts")).warnOfKeptAddresses(cli, datastore);
 }
 
 /** If an invalid object would also change an immutable field, reports that first: to repair the rest would not help. */
