@@ -34,22 +34,26 @@ export class StateFile implements Disposable {
    * Writes whether the node is ready. That it is holds only as long as this process lives.
    *
    * @param reason why pods on this node may get no network; undefined: they do
-   * @throws NetplugError ioFailure
+   * @throws NetplugError ioFailure naming the variable
    */
   report(reason: string | undefined): void {
     if (this.#path === undefined) return;
     this.#isReady = reason === undefined;
-    if (reason === undefined) this.#writeLocked(this.#path, { ready: true, while: "locked" });
-    else this.#write(this.#path, { ready: false, reason });
+    this.#write(this.#path, reason === undefined ? { ready: true, while: "locked" } : { ready: false, reason });
   }
 
-  /** Lets the last report hold after this process has ended. @throws NetplugError ioFailure */
+  /** Lets the last report hold after this process has ended. @throws NetplugError ioFailure naming the variable */
   keepAfterExit(): void {
     if (this.#path !== undefined && this.#isReady) this.#write(this.#path, { ready: true });
   }
 
   #write(path: string, state: State): void {
-    writeDurably(this.#host, path, toText(state), PERMISSIONS);
+    try {
+      if (state.ready && state.while === "locked") this.#writeLocked(path, state);
+      else writeDurably(this.#host, path, toText(state), PERMISSIONS);
+    } catch (cause) {
+      throw new NetplugError("ioFailure", `${messageOf(cause)}; STATE_FILE names it`, { cause });
+    }
   }
 
   /** The file has its lock before it has its name, so nobody sees it without. */

@@ -25,3 +25,12 @@ test("a folder in place of the template's file is told with the variable that na
   const run = await node.run({ env: { CNI_NETWORK_CONFIG_FILE: node.assetsDir } });
   expect(errorOf(run)).toBe(`read "${node.assetsDir}": EISDIR (is a directory); CNI_NETWORK_CONFIG_FILE names it`);
 });
+
+test("a state file in a folder that is not there is told with the variable that names it, before anything is changed", async () => {
+  using node = new InstallNode();
+  const path = join(node.folder, "none/state");
+  const before = node.content();
+  const run = await node.run({ env: { STATE_FILE: path } });
+  expect(errorOf(run)).toMatch(new RegExp(`^install "${path}": .*ENOENT \\(no such file or directory\\); STATE_FILE names it$`));
+  expect(node.content()).toEqual(before);
+});
