@@ -267,7 +267,34 @@ test("an address that another node's container has by now is refused, and tells 
     1,
     "allocated 1 of 2 addresses in use on this host, 0 already were; 1 cannot be: recreate their workloads",
   ]);
-  expect(lines[0]).toMatch(/^10\.65\.0\.1 is in use by container "c1" .*, but allocated to container "c9"/);
+  expect(lines[0]).toMatch(/^10\.65\.0\.1 is in use by container "c1" .*, but allocated to container "c9" .* since \S+; if that is gone: /);
+  // which is enough then, without a new container
+  expect(lines[0]).toEndWith("; if that is gone: netplugctl ipam release --ip=10.65.0.1, then this command again");
+  await world.done(["ipam", "release", "--ip=10.65.0.1"]);
+  const again = await world.ctl(["ipam", "adopt", "--node=n1"], { hostAddresses: () => found });
+  expect(again).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining("allocated 1 of 2 addresses in use on this host, 1 already were\n"),
+  });
+});
+
+test("an address that this container has under another name of its host is not said to be free to release", async () => {
+  await allocateFor(world.datastore, "c1", "n1", { address: "10.65.0.1", owner: { network: "test-net" } });
+  await world.create(endpointYaml({ containerID: "c1", node: "n1" }), endpointYaml({ containerID: "c2", node: "m1" }));
+  const found = [toHostAddress("c1", "10.65.0.1"), toHostAddress("c2", "10.65.0.2")];
+  const { stdout } = await world.ctl(["ipam", "adopt", "--node=m1"], { hostAddresses: () => found });
+  expect(stdout).toMatch(/^10\.65\.0\.1 is in use by container "c1" .*, but allocated to container "c1" .* on node "n1" since \S+$/m);
+});
+
+test("that this host has no address to allocate is said: it may be the wrong one, or a container", async () => {
+  const adopt = (onUnread?: string): ReturnType<typeof world.ctl> =>
+    world.ctl(["ipam", "adopt", "--node=n1"], { hostAddresses: (tell) => (onUnread === undefined || tell(onUnread), []) });
+  expect(await adopt()).toEqual({
+    status: 0,
+    stdout: "allocated 0 of 0 addresses in use on this host, 0 already were; no interface here has an address of netplug\n",
+    stderr: "",
+  });
+  expect(await adopt("read x")).toMatchObject({ status: 1, stdout: "allocated 0 of 0 addresses in use on this host, 0 already were\n" });
 });
 
 test("addresses of no pool that a delegate gave are left to it", async () => {

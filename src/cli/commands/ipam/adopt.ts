@@ -15,6 +15,7 @@ import { toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote, quoteValue } from "../../../lib/quote.ts";
 import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../../failures/failure.ts";
+import { toCommandLine } from "../../failures/suggested-commands.ts";
 import type { HostAddress } from "../../host/host-addresses.ts";
 import { type Cli, note, say } from "../../io.ts";
 import { type AdoptFlags, requireOwnName } from "./adopt-name.ts";
@@ -54,7 +55,8 @@ export async function ipamAdopt(cli: Cli, flags: AdoptFlags): Promise<number> {
     if (adoptions.length > 0) counts.adopted -= await giveBack(cli, datastore, adoptions, node);
     const { adopted, had, refused, elsewhere } = counts;
     const others = refused === 0 ? "" : `; ${refused} cannot be: recreate their workloads`;
-    say(cli, `allocated ${adopted} of ${found.length - elsewhere} addresses in use on this host, ${had} already were${others}`);
+    const nothing = found.length + unread === 0 ? "; no interface here has an address of netplug" : "";
+    say(cli, `allocated ${adopted} of ${found.length - elsewhere} addresses in use on this host, ${had} already were${others}${nothing}`);
     return refused + unread === 0 ? EXIT.done : EXIT.failed;
   };
   return await withDatastore(cli, work, (config) => {
@@ -122,7 +124,7 @@ async function adopt(
   if (end === "outside-pools" && endpoint !== undefined && isManagedElsewhere(endpoint, address, podCidrs)) return "elsewhere";
   const isDone = end === "adopted" || end === "moved";
   const before = end === "moved" ? `, and no longer to node ${quote(insteadOf ?? "")}` : "";
-  if (end !== "had") say(cli, `${text} ${isDone ? "allocated to" : "is in use by"} ${whose}${before}${whyNot(adoption)}`);
+  if (end !== "had") say(cli, `${text} ${isDone ? "allocated to" : "is in use by"} ${whose}${before}${whyNot(cli, adoption, owner, text)}`);
   if ("block" in adoption)
     say(cli, `block ${toPrefixText(adoption.block)} moved from node ${quote(insteadOf ?? "")} to node ${quote(node)}`);
   if (end === "had") return end;
@@ -148,8 +150,12 @@ function keyOf({ attachment: { network, containerID, ifName }, address }: HostAd
   return [toAddressText(address), network, containerID, ifName].join(" ");
 }
 
-function whyNot(adoption: Adoption): string {
-  if ("holder" in adoption) return `, but allocated to ${describeAllocation(adoption.holder)}`;
+function whyNot(cli: Cli, adoption: Adoption, attachment: AttachmentId, address: string): string {
+  if ("holder" in adoption) {
+    const { holder } = adoption;
+    const release = `; if that is gone: ${toCommandLine(cli, `ipam release --ip=${address}`)}, then this command again`;
+    return `, but allocated to ${describeAllocation(holder)}${isSameAttachment(holder.owner, attachment) ? "" : release}`;
+  }
   if ("overlapped" in adoption) return `, but its block would overlap block ${adoption.overlapped}`;
   return adoption.end === "outside-pools" ? ", but lies in no pool" : "";
 }
