@@ -77,6 +77,24 @@ test("one into another number of parts that began meanwhile leaves nothing in it
   expect(await world.done(split(2))).toContain("ippool/pods deleted\n");
 });
 
+test("one that has to begin again, as somebody labels the pool meanwhile, says of the parts which it made that it did (needs cluster)", async () => {
+  const label = () => world.done(["label", "ippool", "pods", "team=a"]);
+  const instead = (datastore: Datastore): Datastore => changedBefore(datastore, "delete", label);
+  const { status, stdout } = await world.ctl(split(2), { instead });
+  expect([status, stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      /^ippool\/split-pods-0 created \(10\.65\.0\.0\/25\)\nippool\/split-pods-1 created \(10\.65\.0\.128\/25\)\nippool\/pods deleted\n/,
+    ),
+  ]);
+});
+
+test("one that somebody else makes meanwhile, into as many parts, is not said to be made by this one (needs cluster)", async () => {
+  const begin = () => killedAfter("split-pods-1", 2);
+  const { stdout } = await world.ctl(split(2), { instead: (datastore) => changedBefore(datastore, "create", begin) });
+  expect(stdout).toMatch(/^ippool\/split-pods-0 exists \(10\.65\.0\.0\/25\)\nippool\/split-pods-1 exists .*\nippool\/pods deleted\n/);
+});
+
 test("a datastore that somebody unlocks while the first part is made is not split any further (needs cluster)", async () => {
   const unlock = () => setReady(true);
   const { status, stderr } = await world.ctl(split(4), { instead: (datastore) => changedBefore(datastore, "create", unlock) });

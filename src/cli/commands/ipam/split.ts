@@ -26,7 +26,8 @@ export interface SplitFlags {
 export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Promise<number> {
   if ((flags.name === undefined) === (flags.cidr === undefined)) throw new UsageError("choose pool: want one of --name, --cidr");
   return await withDatastore(cli, async (datastore) => {
-    let hasClaimed = false;
+    /** Names of parts that others have made; undefined until that is known. */
+    let before: ReadonlySet<string> | undefined;
     const made = await withRetries("split pool", async () => {
       const [pools, information] = await datastore.read([IP_POOLS, CLUSTER_INFORMATION]);
       const wanted = flags.cidr === undefined ? undefined : toPrefixText(flags.cidr);
@@ -38,18 +39,19 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
         throw new CommandFailed(`split pool ${quote(wanted ?? flags.name ?? "")}: there is none`, { next: "get ippools" });
       guardsFor("IPPool", information);
       const plan = planOrFail(() => planSplit(pool, parts, information, pools));
+      before ??= new Set(plan.parts.flatMap((part) => (part.isThere ? [part.pool.metadata.name] : [])));
       const commit = async (writes: readonly Write[]): Promise<boolean> =>
         (await datastore.commit(writes.map((write) => withIdentity(cli, write)))).committed;
       if (plan.claim !== undefined && !datastore.traits.commitsAtOnce) {
-        hasClaimed = await commit(plan.claim);
+        if (!(await commit(plan.claim))) before = undefined;
         return undefined; // read it again: the first part is there now, this split's or another's
       }
-      return (await commit(plan.writes)) ? { pool, name: pool.value.metadata.name, parts: plan.parts } : undefined;
+      return (await commit(plan.writes))
+        ? { pool, name: pool.value.metadata.name, parts: plan.parts.map((part) => part.pool), before }
+        : undefined;
     });
-    for (const [index, { pool, isThere }] of made.parts.entries()) {
-      const isOwn = !isThere || (index === 0 && hasClaimed);
-      say(cli, `ippool/${pool.metadata.name} ${isOwn ? "created" : "exists"} (${pool.spec.cidr})`);
-    }
+    for (const { metadata, spec } of made.parts)
+      say(cli, `ippool/${metadata.name} ${made.before.has(metadata.name) ? "exists" : "created"} (${spec.cidr})`);
     const end = describeDeletion(made.pool);
     say(
       cli,
