@@ -239,6 +239,10 @@ describe("a datastore that cannot be used", () => {
     expect(await world.ctl(["ipam", "check"])).toEqual({ status: 0, stdout: expect.stringContaining("found 0 problems"), stderr: begin });
     expect(await world.ctl(["ipam", "show"])).toEqual({ status: 0, stdout: "", stderr: `no ippools found\n${begin}` });
     expect(await world.ctl(["get", "ippools"])).toEqual({ status: 0, stdout: "", stderr: `no ippools found\n${begin}` });
+    expect(await world.ctl(["get", "wep", "-o", "wide"])).toMatchObject({
+      status: 0,
+      stderr: `no workloadendpoints found in namespace "default"\n${begin}`,
+    });
     for (const command of [
       ["get", "ippools"],
       ["ipam", "check"],

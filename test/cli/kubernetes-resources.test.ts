@@ -295,7 +295,7 @@ describe("nodes and endpoints are Kubernetes' own:", () => {
     const name = "n1-k8s-web--0-eth0";
     expect(await world.done(["get", "wep", "-n", "prod", "-o", "name"])).toBe(`workloadendpoint/${name}\n`);
     expect(await world.done(["get", "wep", "-A"])).toMatch(/^NAMESPACE +WORKLOAD.*\nprod +web-0 +n1 +10\.65\.0\.7\/32 +npg[0-9a-f]{11}\n$/);
-    const nothing = { status: 0, stdout: "", stderr: "no workloadendpoints found\n" };
+    const nothing = { status: 0, stdout: "", stderr: 'no workloadendpoints found in namespace "default"\n' };
     expect(await world.ctl(["get", "wep"])).toEqual(nothing);
     const kubeconfig = world.file("prod.kubeconfig", await world.api.kubectl(["config", "view", "--raw"]));
     await world.api.kubectl(["config", "set-context", "--current", "--namespace=prod", "--kubeconfig", kubeconfig]);

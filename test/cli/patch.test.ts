@@ -279,6 +279,19 @@ describe("patch and label", () => {
       });
     expect((await world.ctl(["label", "node", "n2", "a=b"])).status).toBe(1);
   });
+
+  test.each([
+    { words: "node rack=r2", message: 'got the label "rack=r2" and no name, want KIND NAME or KIND/NAME before it' },
+    { words: "node rack-", message: 'got the label "rack-" and no name, want KIND NAME or KIND/NAME before it' },
+    { words: "node n1 a=1 b=1 a=2", message: 'got label "a" twice, want it once' },
+    { words: "node/n1 a=1 a- --overwrite", message: 'got label "a" twice, want it once' },
+  ])("label $words is wrong usage", async ({ words, message }) => {
+    expect(await world.ctl(["label", ...words.split(" ")])).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: `netplugctl: read arguments: ${message}\nnext: netplugctl label --help\n`,
+    });
+  });
 });
 
 test.each([

@@ -280,7 +280,8 @@ describe("get", () => {
 
   test("namespaced objects are shown of one namespace, or of all with it", async () => {
     await world.create(ENDPOINT);
-    expect((await world.ctl(["get", "wep"])).stderr).toBe("no workloadendpoints found\n");
+    expect((await world.ctl(["get", "wep"])).stderr).toBe('no workloadendpoints found in namespace "default"\n');
+    expect((await world.ctl(["get", "wep", "-A", "-l", "a=b"])).stderr).toBe('no workloadendpoints found with --selector "a=b"\n');
     expect(await world.done(["get", "wep", "-n", "prod"])).toMatch(/^WORKLOAD +NODE +NETWORKS +INTERFACE\nc1 +n1 +10\.65\.0\.7\/32\n$/);
     expect(await world.done(["get", "wep", "-A"])).toMatch(/^NAMESPACE +WORKLOAD.*\nprod +c1 /);
     expect((await world.ctl(["get", "wep", "-A", "-n", "prod"])).status).toBe(2);

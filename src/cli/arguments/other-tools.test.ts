@@ -46,6 +46,8 @@ test.each([
   ["apply ./a/pools.yaml", "", "apply -f ./a/pools.yaml"],
   ["ipam show 10.65.0.7", "", "ipam show --ip=10.65.0.7"],
   ["ipam release fd00::7", "", "ipam release --ip=fd00::7"],
+  ["ipam explain n1", "", "ipam explain --node=n1"],
+  ["ipam adopt rack-1.a", "", "ipam adopt --node=rack-1.a"],
 ])("%j with %j behind it means %j, which is a command", (words, following, meant) => {
   expect(commandMeantBy(words.split(" "), following === "" ? [] : (following.match(/'[^']*'|\S+/g) ?? []))).toBe(meant);
   expect(meant === "--help" ? ["help"] : commandOf(meant.split(" ")).words).not.toEqual([]);
@@ -60,6 +62,7 @@ test.each([
   "delete pools.yaml",
   "ipam show 10.65.0",
   "ipam check 10.65.0.7",
+  "ipam adopt a;b",
   "show 10.65.0.7",
 ])("%j means nothing that we know", (words) => expect(commandMeantBy(words.split(" "))).toBeUndefined());
 

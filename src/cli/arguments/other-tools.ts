@@ -43,6 +43,9 @@ const FILE_COMMANDS: ReadonlySet<string> = new Set(["create", "apply", "diff", "
 /** Commands whose address follows `--ip`. */
 const ADDRESS_COMMANDS: ReadonlySet<string> = new Set(["ipam show", "ipam release"]);
 
+/** Commands whose node follows `--node`. */
+const NODE_COMMANDS: ReadonlySet<string> = new Set(["ipam explain", "ipam adopt"]);
+
 /** Kinds of other tools, and our kind for each. */
 const KINDS: ReadonlyMap<string, string> = new Map([
   ["po", "workloadendpoints"],
@@ -69,6 +72,7 @@ export function commandMeantBy(words: readonly string[], following: readonly str
   if (isPlain(argument)) {
     if (FILE_COMMANDS.has(command) && argument.includes(".")) return `${command} -f ${argument}`;
     if (ADDRESS_COMMANDS.has(command) && tryParseAddress(argument) !== undefined) return `${command} --ip=${argument}`;
+    if (NODE_COMMANDS.has(command)) return `${command} --node=${argument}`;
   }
   const further = following.filter((word) => !word.startsWith("-")).slice(0, FURTHER_WORDS);
   const meant = COMMANDS.get([...words, ...further].join(" ")) ?? COMMANDS.get(words.join(" "));

@@ -37,7 +37,7 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
     print(cli, answers, flags);
     if (absent.length + broken.length === 0) {
       const isEmpty = answers.every(({ resources }) => resources.length === 0);
-      if (isEmpty && flags.output === undefined) await noteIfNeverInitialised(cli, datastore);
+      if (isEmpty && (flags.output ?? TABLE).type === "table") await noteIfNeverInitialised(cli, datastore);
       return EXIT.done;
     }
     noteLeftOut(cli, broken);
@@ -141,7 +141,9 @@ function print(cli: Cli, answers: readonly Answer[], flags: GetFlags): void {
   for (const answer of answers) {
     if (answer.resources.length === 0 && format.type === "table") {
       const selected = flags.selector === undefined ? "" : ` with --selector ${quote(flags.selector.text)}`;
-      note(cli, `no ${answer.asked.info.plural} found${selected}`);
+      const { info, namespace } = answer.asked;
+      const where = info.namespaced && namespace !== undefined ? ` in namespace ${quote(namespace)}` : "";
+      note(cli, `no ${info.plural} found${where}${selected}`);
       continue;
     }
     if (hasGaps && !isFirst) say(cli, "");

@@ -24,13 +24,20 @@ interface LabelChange {
   readonly value: string | undefined;
 }
 
+/** What sets or removes one. */
+const LABEL = /.=|.-$/;
+
 /** Changes labels in one write. */
 export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Promise<number> {
   const { info, name, rest } = parseOneName(words);
+  // No object can have such a name.
+  if (LABEL.test(name))
+    throw new UsageError(`read arguments: got the label ${quote(name)} and no name, want KIND NAME or KIND/NAME before it`);
   checkNamespace([{ info }], flags.namespace);
   const ref = toRef(info, name, flags.namespace ?? (await defaultNamespaceOf(cli)));
   const changes = rest.map(parseChange);
   if (changes.length === 0) throw new UsageError("read arguments: got no label, want KEY=VALUE or KEY-");
+  requireOnce(changes);
   const { outcome } = await withDatastore(cli, (datastore) =>
     updateResource({ datastore, io: cli.io }, ref, (current) => {
       const labels = new Map(Object.entries(current.metadata.labels ?? {}));
@@ -48,6 +55,13 @@ export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Pr
   );
   say(cli, `${toPathName(ref)} ${outcome === "configured" ? "labelled" : outcome}`);
   return EXIT.done;
+}
+
+/** @throws {UsageError} of two changes of one label one would be lost */
+function requireOnce(changes: readonly LabelChange[]): void {
+  const keys = changes.map(({ key }) => key);
+  const twice = keys.find((key, index) => keys.indexOf(key) < index);
+  if (twice !== undefined) throw new UsageError(`read arguments: got label ${quote(twice)} twice, want it once`);
 }
 
 /** As kubectl has it: pools are chosen by labels, and a slip of the hand must not move a node. */

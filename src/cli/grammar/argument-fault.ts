@@ -23,11 +23,12 @@ import { quote } from "../../lib/quote.ts";
 export function toArgumentFault(thrown: unknown, flags: readonly string[]): string {
   if (thrown instanceof ArgumentParseError)
     return `read ${toArgumentName(thrown.externalFlagNameOrPlaceholder)}: ${messageOf(thrown.exception)}`;
-  if (thrown instanceof FlagNotFoundError) {
-    // The parser compares with the names in camel case, which are farther from what people type.
-    const meant = flagMeantBy(thrown.input, flags) ?? thrown.corrections.map((one) => `--${toKebab(one)}`).join(" or ");
-    return `read option ${quote(`--${thrown.input}`)}: there is none${meant === "" ? "" : `, did you mean ${meant}?`}`;
-  }
+  // The parser compares with the names in camel case, which are farther from what people type.
+  if (thrown instanceof FlagNotFoundError)
+    return toNoOption(thrown.input, flagMeantBy(thrown.input, flags) ?? thrown.corrections.map((one) => `--${toKebab(one)}`).join(" or "));
+  // To the parser one letter is no name of an option.
+  if (thrown instanceof UnexpectedPositionalError && /^--./.test(thrown.input))
+    return toNoOption(thrown.input.slice(2), flagMeantBy(thrown.input.slice(2), flags));
   if (thrown instanceof AliasNotFoundError) return `read option ${quote(`-${thrown.input}`)}: there is none`;
   if (thrown instanceof EnumValidationError)
     return `read option "--${thrown.externalFlagName}": got ${quote(thrown.input)}, want ${thrown.values.join(", ")}`;
@@ -38,6 +39,10 @@ export function toArgumentFault(thrown: unknown, flags: readonly string[]): stri
   if (thrown instanceof UnexpectedFlagError) return `read option "--${thrown.externalFlagName}": got it twice, want it once`;
   if (thrown instanceof InvalidNegatedFlagSyntaxError) return `read option "--${thrown.externalFlagName}": want no value`;
   return messageOf(thrown);
+}
+
+function toNoOption(word: string, meant = ""): string {
+  return `read option ${quote(`--${word}`)}: there is none${meant === "" ? "" : `, did you mean ${meant}?`}`;
 }
 
 /** The flag that is misspelt by a letter, or the only one that begins so. */
