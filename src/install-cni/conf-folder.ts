@@ -1,6 +1,6 @@
 /** Our files in the config folder of the runtime: the network config, the kubeconfig, and copies of the certificates for etcd. */
 
-import { messageOf, NetplugError } from "../lib/errors.ts";
+import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import type { Log } from "../lib/log/log.ts";
 import { quote } from "../lib/quote.ts";
 import { KUBECONFIG_PERMISSIONS } from "./account/kubeconfig.ts";
@@ -23,6 +23,7 @@ export class ConfFolder {
   /** A copy may have failed. */
   #copied: TlsAssets = {};
   #kubeconfig: string | undefined;
+  #isHidden = false;
 
   constructor(path: string, names: Pick<Settings, "confName" | "oldConfName">, host: InstallHost, log: Log) {
     this.path = path;
@@ -68,6 +69,21 @@ export class ConfFolder {
 
   get isConfigGone(): boolean {
     return isGone(this.#host.disk, this.#configPath);
+  }
+
+  /**
+   * Warns of a symbolic link in its place that leads nowhere here, once until that is over. It stays, since the node may see more than is mounted
+   * in a pod.
+   */
+  warnOfHiddenConfig(): void {
+    const { disk } = this.#host;
+    const isHidden = orNothing(() => disk.stat(this.#configPath)) === undefined && disk.statLink(this.#configPath) !== undefined;
+    if (isHidden && !this.#isHidden)
+      this.#log.warning(
+        "the network config is a symbolic link to what cannot be seen from here: unless the node sees it, pods get no network",
+        { path: this.#configPath, want: "remove the link, and the config is written again" },
+      );
+    this.#isHidden = isHidden;
   }
 
   /** Whether the network config is this one. */
