@@ -43,20 +43,20 @@ export interface OpenAnswer {
 /** For one request with all its tries, in milliseconds. */
 const REQUEST_LIMIT_MS = 5_000;
 
-/** What is known of one request while it is tried. */
+/** What is known of one request while it is tried: each try that fails changes it for the next. */
 interface Tries {
   readonly request: KubeRequest;
   /** When there is no time left, by the monotonic clock. */
   readonly end: number;
   /** What the next try shows. */
   login: Login;
-  /** With the one that is under way. */
+  /** How many have begun. */
   count: number;
   /** Whether other credentials were found after a refusal. */
   hasRenewed: boolean;
   /** Whether the server said that it is ready after it had denied the request. */
   wasReady: boolean;
-  /** Those that the last one may not tell of. */
+  /** What the last one tells of, too: all but a refusal after which other credentials were found. */
   readonly failures: KubeError[];
 }
 
@@ -119,7 +119,8 @@ export class Requester {
     // No await when the credentials are known: so the request is sent before the caller goes on.
     const login = this.#credentials.known ?? (await this.#credentials.get());
     const end = clock.monotonic() + limitMs;
-    for (const tries: Tries = { request, end, login, count: 1, hasRenewed: false, wasReady: false, failures: [] }; ; tries.count++) {
+    const tries: Tries = { request, end, login, count: 1, hasRenewed: false, wasReady: false, failures: [] };
+    for (; ; tries.count++) {
       const waitMs = this.#rate.take();
       if (waitMs > 0) await this.#waitForTurn(request, waitMs, end, options);
       using limit = new TryLimit(clock, end - clock.monotonic(), limitMs, signal);
@@ -133,17 +134,26 @@ export class Requester {
   }
 
   /**
-   * @returns milliseconds until the next try; 0: it is made at once
+   * Decides whether there is another try, and notes what that must know.
+   *
+   * @returns milliseconds until it is made; 0: at once
    * @throws {KubeError} the failure, with what earlier ones tell, when there is none
    */
   async #pauseAfter(failure: KubeError, tries: Tries, limit: TryLimit): Promise<number> {
     if (failure.reason === "unauthorized" && (await this.#renewLogin(tries))) return 0;
     const isDenied = failure.reason === "forbidden" && failure.denied !== undefined;
     const doubted = isDenied ? await this.#doubtDenial(failure, tries.login, limit) : failure;
-    const pauseMs = doubted === undefined ? pauseOnceReady(tries) : this.#pauseByPolicy(doubted, tries);
-    const told = doubted ?? failure;
-    if (pauseMs === undefined) throw told.after(tries.failures);
-    tries.failures.push(told);
+    if (doubted === undefined) {
+      // It may have become ready since it denied this.
+      if (tries.wasReady) throw failure.after(tries.failures);
+      tries.wasReady = true;
+      tries.failures.push(failure);
+      return 0;
+    }
+    const { clock, random } = this.#ports;
+    const pauseMs = retryDelayMs(doubted, tries.request, tries.count, tries.end - clock.monotonic(), random);
+    if (pauseMs === undefined) throw doubted.after(tries.failures);
+    tries.failures.push(doubted);
     return pauseMs;
   }
 
@@ -153,11 +163,6 @@ export class Requester {
     tries.hasRenewed = true;
     tries.login = await this.#credentials.get();
     return true;
-  }
-
-  #pauseByPolicy(failure: KubeError, { request, end, count }: Tries): number | undefined {
-    const { clock, random } = this.#ports;
-    return retryDelayMs(failure, request, count, end - clock.monotonic(), random);
   }
 
   async #try<T>(request: KubeRequest, login: Login, limit: TryLimit, read: Read<T>): Promise<Outcome<T>> {
@@ -224,13 +229,6 @@ export class Requester {
     };
     return toAnswerFailure(request, answer, this.contextOf(login));
   }
-}
-
-/** After a denial by a server that is ready: it may have become so meanwhile, so it is asked once more, at once. */
-function pauseOnceReady(tries: Tries): number | undefined {
-  if (tries.wasReady) return undefined;
-  tries.wasReady = true;
-  return 0;
 }
 
 /** How many characters of a failed answer are read: enough for all that an API server says against the largest object. */
