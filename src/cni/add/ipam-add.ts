@@ -46,6 +46,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   const pending = netns === undefined ? undefined : preparePendingOfAdd(call, netns, hold);
   await cancelPending(call, hold, pending?.write);
   const isEnded = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
+  // Widened, because the compiler does not see that `beforeCommit` changes it.
   let taken = "nothing" as Taken;
   const beforeCommit = (): void => {
     hold.beforeCommit();
@@ -76,12 +77,17 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
 }
 
 /**
- * What an ADD has taken when it fails. `nothing`: it has sent no commit. `unknown`: it has sent one, which may have been refused, or have renewed what an
- * earlier ADD got. `newAddresses`: them, and nobody was told.
+ * What an ADD has taken when it fails. `nothing`: it has sent no commit. `unknown`: it has sent one, which may have been carried out or refused, or have
+ * renewed what an earlier ADD got. `newAddresses`: addresses that no earlier ADD got, and of which nobody was told.
  */
 type Taken = "nothing" | "unknown" | "newAddresses";
 
-/** @throws {UndoFailed} it cannot; that also keeps the ADD from running again, which would find the addresses allocated, and give them */
+/**
+ * Releases all addresses of the attachment of an ADD that has failed.
+ *
+ * @param cause why it failed
+ * @throws {UndoFailed} when it cannot; that also keeps the ADD from running again, which would find the addresses allocated, and give them
+ */
 async function release(call: Call, hold: Hold, cause: unknown): Promise<void> {
   const released = await settle(async () => await (await import("./withdraw-attachment.ts")).withdrawAttachment(call, hold));
   if (!released.ok) throw new UndoFailed(cause, [new Error(`release addresses: ${messageOf(released.error)}`)]);

@@ -89,7 +89,8 @@ interface Behind {
 
 /** @returns undefined when nobody is before us any more */
 async function waitBehindOthers(behind: Behind): Promise<Outcome | undefined> {
-  for (let isTold = false; ;) {
+  let isTold = false;
+  for (;;) {
     using pipe = behind.place.findBefore();
     if (pipe === undefined) return undefined;
     const outcome = await waitBehind(pipe, isTold, behind);
