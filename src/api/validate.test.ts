@@ -167,7 +167,7 @@ describe("the envelope", () => {
   });
 
   test("treats a key without a value as absent and drops what an API server keeps", () => {
-    const input = object("Tier", { order: null }, { name: "a", managedFields: [{}], generation: 3, labels: null });
+    const input = object("Tier", { order: null }, { name: "a", managedFields: [{}], generation: 3, labels: null, annotations: {} });
     expect(validate(input)).toEqual({
       apiVersion: "netplug.io/v3",
       kind: "Tier",

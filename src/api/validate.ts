@@ -22,8 +22,8 @@ interface ValidateOptions {
 }
 
 /**
- * Checks one object that somebody wrote and gives it in canonical form, defaults included. `null` counts as absent, `status` and
- * what only an API server keeps, or only netplugctl shows, are dropped.
+ * Checks one object that somebody wrote and gives it in canonical form, defaults included. `null` counts as absent, and so do
+ * labels or annotations without any; `status` and what only an API server keeps, or only netplugctl shows, are dropped.
  *
  * @throws {ValidationError} with every problem that it has
  */
@@ -66,9 +66,15 @@ type Envelope = v.InferOutput<ReturnType<typeof envelopeSchema>>;
 function toResource(kind: Kind, checked: Envelope, namespace: string): AnyResource {
   const metadata = { ...checked.metadata };
   for (const key of DROPPED_METADATA) delete metadata[key];
+  for (const key of ["labels", "annotations"] as const) if (isEmpty(metadata[key])) delete metadata[key];
   const placed = KINDS[kind].namespaced ? { ...metadata, namespace: metadata.namespace ?? namespace } : metadata;
   // `never`: which of the schemas made the spec is known by kind only.
   return { apiVersion: API_VERSION, kind, metadata: placed, spec: SCHEMAS[kind].complete(checked.spec as never) } as AnyResource;
+}
+
+/** An API server does not keep a map without entries: an object that has one would differ from what is stored for ever. */
+function isEmpty(map: object | undefined): boolean {
+  return map !== undefined && Object.keys(map).length === 0;
 }
 
 /** Kinds are written exactly in a document; on the command line any spelling will do. */

@@ -121,6 +121,13 @@ test("apply does not refuse the second of two documents that `get -o yaml` wrote
   });
 });
 
+test.each(["labels", "annotations"])("empty %s are none, to apply as well", async (key) => {
+  await world.createPool("blue", "10.65.0.0/16");
+  const stdin = withMetadata({ [key]: {} });
+  expect(await world.ctl(["diff", "-f", "-"], { stdin })).toEqual({ status: 0, stdout: "", stderr: "" });
+  expect(await world.done(["apply", "-f", "-"], { stdin })).toBe("ippool/blue unchanged\n");
+});
+
 test("warns once of a new pool that several documents have, as apply would", async () => {
   await world.create(resourceYaml("Node", "n1", { addresses: [{ address: "10.65.0.9", type: "InternalIP" }] }));
   const document = poolYaml("blue", "10.65.0.0/16");

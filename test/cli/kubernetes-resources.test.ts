@@ -96,6 +96,11 @@ describe("what one prints, the other takes:", () => {
     expect(await world.done(["apply", "-f", "-"], { stdin: yaml })).toBe("ippool/round unchanged\n");
     const list = await world.api.kubectl(["get", "ippools", "-o", "json"]);
     expect(await world.done(["replace", "-f", "-"], { stdin: list })).toBe("ippool/round unchanged\n");
+    // which an API server does not keep
+    const pool = poolYaml("round", "10.70.0.0/16", { blockSize: 26, allowedUses: ["Workload"] });
+    const stdin = pool.replace('"metadata":{', '"metadata":{"labels":{},"annotations":{},');
+    await world.api.kubectl(["annotate", "ippool", "round", "kubectl.kubernetes.io/last-applied-configuration-"]);
+    expect(await world.done(["apply", "-f", "-"], { stdin })).toBe("ippool/round unchanged\n");
   });
 
   test("our YAML by kubectl (needs cluster)", async () => {

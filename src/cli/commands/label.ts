@@ -46,11 +46,7 @@ export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Pr
         if (value === undefined) labels.delete(key);
         else labels.set(key, value);
       }
-      const { labels: _, ...metadata } = current.metadata;
-      return validateChanged(current, {
-        ...current,
-        metadata: labels.size === 0 ? metadata : { ...metadata, labels: Object.fromEntries(labels) },
-      });
+      return validateChanged(current, { ...current, metadata: { ...current.metadata, labels: Object.fromEntries(labels) } });
     }),
   );
   say(cli, `${toPathName(ref)} ${outcome === "configured" ? "labelled" : outcome}`);
