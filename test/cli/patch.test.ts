@@ -280,9 +280,16 @@ describe("patch and label", () => {
     expect((await world.ctl(["label", "node", "n2", "a=b"])).status).toBe(1);
   });
 
+  test("a name that ends as the removal of a label does is a name where a label follows", async () => {
+    await world.create(resourceYaml("Node", "n1-"));
+    expect(await world.done(["label", "node", "n1-", "rack=r2"])).toBe("node/n1- labelled\n");
+    expect(await world.done(["label", "node/n1-", "rack-"])).toBe("node/n1- labelled\n");
+  });
+
   test.each([
     { words: "node rack=r2", message: 'got the label "rack=r2" and no name, want KIND NAME or KIND/NAME before it' },
     { words: "node rack-", message: 'got the label "rack-" and no name, want KIND NAME or KIND/NAME before it' },
+    { words: "node rack=r2 zone-", message: 'got the label "rack=r2" and no name, want KIND NAME or KIND/NAME before it' },
     { words: "node n1 a=1 b=1 a=2", message: 'got label "a" twice, want it once' },
     { words: "node/n1 a=1 a- --overwrite", message: 'got label "a" twice, want it once' },
   ])("label $words is wrong usage", async ({ words, message }) => {

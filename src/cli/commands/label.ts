@@ -24,14 +24,11 @@ interface LabelChange {
   readonly value: string | undefined;
 }
 
-/** What sets or removes one. */
-const LABEL = /.=|.-$/;
-
 /** Changes labels in one write. */
 export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Promise<number> {
   const { info, name, rest } = parseOneName(words);
-  // No object can have such a name.
-  if (LABEL.test(name))
+  // No name holds "=", but some end in "-".
+  if (/.=/.test(name) || (rest.length === 0 && /.-$/.test(name)))
     throw new UsageError(`read arguments: got the label ${quote(name)} and no name, want KIND NAME or KIND/NAME before it`);
   checkNamespace([{ info }], flags.namespace);
   const ref = toRef(info, name, flags.namespace ?? (await defaultNamespaceOf(cli)));
