@@ -63,6 +63,7 @@ test.each([
   "ipam show 10.65.0",
   "ipam check 10.65.0.7",
   "ipam adopt a;b",
+  "ipam explain default/web",
   "show 10.65.0.7",
 ])("%j means nothing that we know", (words) => expect(commandMeantBy(words.split(" "))).toBeUndefined());
 

@@ -1,5 +1,6 @@
 /** Commands and kinds of `kubectl` and of other networks' tools, and what does the same here. */
 
+import { isNodeName } from "../../endpoint/names.ts";
 import { tryParseAddress } from "../../lib/ip/address.ts";
 import { LOCK, UNLOCK } from "../failures/suggested-commands.ts";
 
@@ -72,7 +73,7 @@ export function commandMeantBy(words: readonly string[], following: readonly str
   if (isPlain(argument)) {
     if (FILE_COMMANDS.has(command) && argument.includes(".")) return `${command} -f ${argument}`;
     if (ADDRESS_COMMANDS.has(command) && tryParseAddress(argument) !== undefined) return `${command} --ip=${argument}`;
-    if (NODE_COMMANDS.has(command)) return `${command} --node=${argument}`;
+    if (NODE_COMMANDS.has(command) && isNodeName(argument)) return `${command} --node=${argument}`;
   }
   const further = following.filter((word) => !word.startsWith("-")).slice(0, FURTHER_WORDS);
   const meant = COMMANDS.get([...words, ...further].join(" ")) ?? COMMANDS.get(words.join(" "));
