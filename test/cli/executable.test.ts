@@ -106,6 +106,7 @@ describe("usage", () => {
     [["get", "-o", "xml", "ipp"], 'read option "--output": got "xml", want json, yaml, wide, name or custom-columns', "get --help"],
     [["create"], 'read option "--filename": got none, want it with a value', "create --help"],
     [["apply", "--f", "pools.yaml"], 'read option "--f": there is none, did you mean --filename?', "apply --help"],
+    [["apply", "--f=pools.yaml"], 'read option "--f": there is none, did you mean --filename?', "apply --help"],
     [["init", "--x"], 'read option "--x": there is none', "init --help"],
     [["init", "now"], 'read arguments: got "now", want options only', "init --help"],
     [["completion", "bash", "zsh"], 'read arguments: got "zsh", want no more than 1', "completion --help"],

@@ -27,8 +27,8 @@ export function toArgumentFault(thrown: unknown, flags: readonly string[]): stri
   if (thrown instanceof FlagNotFoundError)
     return toNoOption(thrown.input, flagMeantBy(thrown.input, flags) ?? thrown.corrections.map((one) => `--${toKebab(one)}`).join(" or "));
   // To the parser one letter is no name of an option.
-  if (thrown instanceof UnexpectedPositionalError && /^--./.test(thrown.input))
-    return toNoOption(thrown.input.slice(2), flagMeantBy(thrown.input.slice(2), flags));
+  const [, word] = (thrown instanceof UnexpectedPositionalError && /^--([^=]+)/.exec(thrown.input)) || [];
+  if (word !== undefined) return toNoOption(word, flagMeantBy(word, flags));
   if (thrown instanceof AliasNotFoundError) return `read option ${quote(`-${thrown.input}`)}: there is none`;
   if (thrown instanceof EnumValidationError)
     return `read option "--${thrown.externalFlagName}": got ${quote(thrown.input)}, want ${thrown.values.join(", ")}`;
