@@ -23,7 +23,8 @@ export class ConfFolder {
   /** A copy may have failed. */
   #copied: TlsAssets = {};
   #kubeconfig: string | undefined;
-  #isHidden = false;
+  /** It was a link to no file when we last looked. */
+  #isUseless = false;
 
   constructor(path: string, names: Pick<Settings, "confName" | "oldConfName">, host: InstallHost, log: Log) {
     this.path = path;
@@ -72,18 +73,23 @@ export class ConfFolder {
   }
 
   /**
-   * Warns of a symbolic link in its place that leads nowhere here, once until that is over. It stays, since the node may see more than is mounted
+   * Warns of a symbolic link in its place that leads to no file here, once until that is over. It stays, since the node may see more than is mounted
    * in a pod.
    */
-  warnOfHiddenConfig(): void {
+  warnOfUselessLink(): void {
     const { disk } = this.#host;
-    const isHidden = orNothing(() => disk.stat(this.#configPath)) === undefined && disk.statLink(this.#configPath) !== undefined;
-    if (isHidden && !this.#isHidden)
+    const own = disk.statLink(this.#configPath);
+    const isLink = own !== undefined && !own.isRegular && !own.isFolder;
+    const isUseless = isLink && orNothing(() => disk.stat(this.#configPath))?.isRegular !== true;
+    if (isUseless && !this.#isUseless)
       this.#log.warning(
-        "the network config is a symbolic link to what cannot be seen from here: unless the node sees it, pods get no network",
-        { path: this.#configPath, want: "remove the link, and the config is written again" },
+        "the network config is a symbolic link that leads to no file here: unless it does on the node, pods get no network",
+        {
+          path: this.#configPath,
+          want: "remove the link, and the config is written again",
+        },
       );
-    this.#isHidden = isHidden;
+    this.#isUseless = isUseless;
   }
 
   /** Whether the network config is this one. */
