@@ -23,7 +23,7 @@ export class ConfFolder {
   /** A copy may have failed. */
   #copied: TlsAssets = {};
   #kubeconfig: string | undefined;
-  /** It was a link to no file when we last looked. */
+  /** It was no file, nor a link to one, when we last looked. */
   #isUseless = false;
 
   constructor(path: string, names: Pick<Settings, "confName" | "oldConfName">, host: InstallHost, log: Log) {
@@ -73,28 +73,30 @@ export class ConfFolder {
   }
 
   /**
-   * Warns of a symbolic link in its place that leads to no file here, once until that is over. It stays, since the node may see more than is mounted
-   * in a pod.
+   * Warns of what is no file in its place, nor a symbolic link to one here, once until that is over. It stays, since the node may see more than is
+   * mounted in a pod.
    */
-  warnOfUselessLink(): void {
+  warnOfUselessConfig(): void {
+    const isUseless = this.#leadsToNoFile;
+    if (isUseless && !this.#isUseless)
+      this.#log.warning("the network config is no file here, nor a link to one: unless it is on the node, pods get no network", {
+        path: this.#configPath,
+        want: "remove it, and the config is written again",
+      });
+    this.#isUseless = isUseless;
+  }
+
+  /** Whether a link to no file is in its place, or something that is neither a file nor a folder; a folder counts as gone. */
+  get #leadsToNoFile(): boolean {
     const { disk } = this.#host;
     const own = disk.statLink(this.#configPath);
-    const isLink = own !== undefined && !own.isRegular && !own.isFolder;
-    const isUseless = isLink && orNothing(() => disk.stat(this.#configPath))?.isRegular !== true;
-    if (isUseless && !this.#isUseless)
-      this.#log.warning(
-        "the network config is a symbolic link that leads to no file here: unless it does on the node, pods get no network",
-        {
-          path: this.#configPath,
-          want: "remove the link, and the config is written again",
-        },
-      );
-    this.#isUseless = isUseless;
+    if (own === undefined || own.isRegular || own.isFolder) return false;
+    return orNothing(() => disk.stat(this.#configPath))?.isRegular !== true;
   }
 
   /** Whether the network config is this one. */
   hasConfig(text: string): boolean {
-    return this.#host.disk.readText(this.#configPath) === text;
+    return !this.#leadsToNoFile && this.#host.disk.readText(this.#configPath) === text;
   }
 
   writeConfig(text: string): void {

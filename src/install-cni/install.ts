@@ -116,7 +116,7 @@ export class Installation implements Disposable {
 
   /**
    * Restores what somebody removed or emptied, folders too, and copies certificates that have changed. Another file that differs from ours is
-   * left alone: a newer installer may have written it. Warns of network configs that come before ours by now, and of a link in its place to no file.
+   * left alone: a newer installer may have written it. Warns of network configs that come before ours by now, and of what is no file in its place.
    *
    * @throws NetplugError, LostFolder when it never can
    */
@@ -125,7 +125,7 @@ export class Installation implements Disposable {
     const { tlsAssetsDir } = this.#settings;
     openFolders(this.#settings, disk);
     this.#earlierConfigs.warnOfNew(this.#conf.path);
-    this.#conf.warnOfUselessLink();
+    this.#conf.warnOfUselessConfig();
     await this.#placeBinaries(false);
     const kubeconfig = await this.#makeKubeconfig();
     // The network config names the files that existed before: the copy of one that is gone stays.

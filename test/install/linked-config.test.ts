@@ -1,4 +1,4 @@
-/** A symbolic link in the place of the network config, which leads to no file, or to one that an installer in a pod does not see. */
+/** In the place of the network config: what is no file, or a symbolic link, which may lead to one that an installer in a pod does not see. */
 
 import { expect, test } from "bun:test";
 import { lstatSync, rmSync, symlinkSync } from "node:fs";
@@ -6,14 +6,17 @@ import { join } from "node:path";
 import { CONFLIST, InstallNode } from "./support/node.ts";
 import { stay } from "./support/stay.ts";
 
-const WARNING = "the network config is a symbolic link that leads to no file here: unless it does on the node, pods get no network";
+/** Nothing, the link itself, a folder, a device. */
+const targetsIn = (node: InstallNode): readonly string[] => ["/nowhere/a.conflist", CONFLIST, node.confDir, "/dev/null"];
+
+const WARNING = "the network config is no file here, nor a link to one: unless it is on the node, pods get no network";
 
 test("a link that leads to no file here is left alone, since the node may see more, and warned of once each time", async () => {
   using node = new InstallNode();
   const staying = await stay(node);
   const path = join(node.confDir, CONFLIST);
   const config = node.read(`net.d/${CONFLIST}`);
-  const targets = ["/nowhere/a.conflist", CONFLIST, node.confDir, "/dev/null"]; // nothing, itself, a folder, a device
+  const targets = targetsIn(node);
   for (const target of targets) {
     rmSync(path);
     symlinkSync(target, path);
@@ -28,6 +31,31 @@ test("a link that leads to no file here is left alone, since the node may see mo
   const { messages } = await staying.stop();
   expect(messages.filter((one) => one === WARNING)).toHaveLength(targets.length);
   expect(messages).not.toContain("cannot keep files in place, trying again");
+});
+
+test("what is neither a file nor a link is warned of, and not called a link", async () => {
+  using node = new InstallNode();
+  const staying = await stay(node);
+  const path = join(node.confDir, CONFLIST);
+  rmSync(path);
+  expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
+  await staying.look();
+  const { messages } = await staying.stop();
+  expect(lstatSync(path).isFIFO()).toBe(true);
+  expect(messages.slice(-2)).toEqual([WARNING, "stopped"]);
+});
+
+test("a link that leads to no file here is not ours to remove at the end", async () => {
+  using node = new InstallNode();
+  const path = join(node.confDir, CONFLIST);
+  for (const target of targetsIn(node)) {
+    const staying = await stay(node, { env: { REMOVE_ON_STOP: "true" } });
+    rmSync(path);
+    symlinkSync(target, path);
+    const { status, messages } = await staying.stop();
+    expect([status, messages.at(-1)]).toEqual([0, "stopped"]);
+    expect(lstatSync(path).isSymbolicLink()).toBe(true);
+  }
 });
 
 test("a link to a config that is seen is somebody else's, and nothing is said of it", async () => {
