@@ -290,6 +290,7 @@ describe("patch and label", () => {
     { words: "node rack=r2", message: 'got the label "rack=r2" and no name, want KIND NAME or KIND/NAME before it' },
     { words: "node rack-", message: 'got the label "rack-" and no name, want KIND NAME or KIND/NAME before it' },
     { words: "node rack=r2 zone-", message: 'got the label "rack=r2" and no name, want KIND NAME or KIND/NAME before it' },
+    { words: "node/rack-", message: "got no label, want KEY=VALUE or KEY-" },
     { words: "node n1 a=1 b=1 a=2", message: 'got label "a" twice, want it once' },
     { words: "node/n1 a=1 a- --overwrite", message: 'got label "a" twice, want it once' },
   ])("label $words is wrong usage", async ({ words, message }) => {

@@ -27,8 +27,8 @@ interface LabelChange {
 /** Changes labels in one write. */
 export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Promise<number> {
   const { info, name, rest } = parseOneName(words);
-  // No name holds "=", but some end in "-".
-  if (/.=/.test(name) || (rest.length === 0 && /.-$/.test(name)))
+  // No name holds "=", but some end in "-": after the kind and a slash it is one.
+  if (/.=/.test(name) || (words.length === 2 && rest.length === 0 && /.-$/.test(name)))
     throw new UsageError(`read arguments: got the label ${quote(name)} and no name, want KIND NAME or KIND/NAME before it`);
   checkNamespace([{ info }], flags.namespace);
   const ref = toRef(info, name, flags.namespace ?? (await defaultNamespaceOf(cli)));
