@@ -1,9 +1,9 @@
 /** What an installation reports to the outside, such as to kubelet's readiness probe. */
 
-import { messageOf, NetplugError } from "../lib/errors.ts";
+import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import { quote } from "../lib/quote.ts";
-import { isWritten, putAtomically, writeDurably } from "./files/atomic-file.ts";
+import { isWritten, putAtomically, requireFile, writeDurably } from "./files/atomic-file.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 import type { InstallHost } from "./host.ts";
 
@@ -49,6 +49,9 @@ export class StateFile implements Disposable {
 
   #write(path: string, state: State): void {
     try {
+      // A person's choice, and so a mistaken one may lead anywhere: /dev/stdout and /var/run are links.
+      const there = orNothing(() => this.#host.disk.stat(path));
+      if (there !== undefined) requireFile(path, there);
       if (state.ready && state.while === "locked") this.#writeLocked(path, state);
       else writeDurably(this.#host, path, toText(state), PERMISSIONS);
     } catch (cause) {

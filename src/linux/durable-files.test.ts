@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { durableFiles } from "./durable-files.ts";
 import { Fd } from "./fd.ts";
+import { describeType, isLink } from "./file-type.ts";
 
 let folder: string;
 let openBefore: number;
@@ -99,6 +100,27 @@ test("statLink() tells of a link, stat() of what it points to, both with permiss
   expect(durableFiles.statLink(at("link"))).toMatchObject({ isRegular: false, isFolder: false });
   expect(durableFiles.stat(folder)).toMatchObject({ isRegular: false, isFolder: true });
   expect(durableFiles.stat(at("none"))).toBeUndefined();
+});
+
+test("what a path leads to is known, and has a name", () => {
+  writeFileSync(at("file"), "x");
+  symlinkSync("file", at("link"));
+  Bun.spawnSync(["mkfifo", at("pipe")]);
+  using _socket = Bun.listen({ unix: at("socket"), socket: { data: () => {} } });
+  const typeOf = (path: string): string => describeType(durableFiles.statLink(path) ?? { type: 0 });
+  expect(["file", "link", "pipe", "socket", "."].map((name) => typeOf(at(name)))).toEqual([
+    "a file",
+    "a symbolic link",
+    "a named pipe",
+    "a socket",
+    "a folder",
+  ]);
+  expect([typeOf("/dev/null"), typeOf(at("none"))]).toEqual(["a character device", "something of type 00"]);
+  expect([describeType({ type: 0o060000 }), isLink({ type: 0o120000 }), isLink({ type: 0o100000 })]).toEqual([
+    "a block device",
+    true,
+    false,
+  ]);
 });
 
 test("checkWritable() says why nothing can be written", () => {

@@ -9,6 +9,8 @@ import { libc, toCString } from "./libc.ts";
 export interface FileStat {
   /** Device and inode: two files that show the same one are the same. */
   readonly id: string;
+  /** `S_IFMT` of its mode; `file-type.ts` says it in words. */
+  readonly type: number;
   readonly isRegular: boolean;
   readonly isFolder: boolean;
   /** With set-user-ID and its kin: what `chmod` takes. */
@@ -70,10 +72,12 @@ function toFileStat(statx: Uint8Array): FileStat {
   const view = new DataView(statx.buffer);
   const device = `${view.getUint32(STATX.deviceMajor, true)}:${view.getUint32(STATX.deviceMinor, true)}`;
   const mode = view.getUint16(STATX.mode, true);
+  const type = mode & S_IFMT;
   return {
     id: `${device}:${view.getBigUint64(STATX.inode, true)}`,
-    isRegular: (mode & S_IFMT) === S_IFREG,
-    isFolder: (mode & S_IFMT) === S_IFDIR,
+    type,
+    isRegular: type === S_IFREG,
+    isFolder: type === S_IFDIR,
     permissions: mode & ~S_IFMT,
     owner: view.getUint32(STATX.owner, true),
     sizeBytes: Number(view.getBigUint64(STATX.size, true)),

@@ -1,9 +1,10 @@
 /** Settings that are allowed, or possible, and not what somebody meant: what a run says of them. */
 
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { errorOf, InstallNode } from "./support/node.ts";
+import { CONFLIST, errorOf, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
+import { stay } from "./support/stay.ts";
 
 test("endpoints with TLS and none of the certificates are warned of, such as for a Secret with other keys", async () => {
   using node = new InstallNode();
@@ -33,4 +34,61 @@ test("a state file in a folder that is not there is told with the variable that 
   const run = await node.run({ env: { STATE_FILE: path } });
   expect(errorOf(run)).toMatch(new RegExp(`^install "${path}": .*ENOENT \\(no such file or directory\\); STATE_FILE names it$`));
   expect(node.content()).toEqual(before);
+});
+
+/** What is no file, and how it is made; the device is one that no driver has. */
+const NO_FILES: readonly (readonly [what: string, make: (path: string) => void])[] = [
+  ["a named pipe", (path) => expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0)],
+  ["a character device", (path) => expect(Bun.spawnSync(["mknod", path, "c", "0", "0"]).exitCode).toBe(0)],
+  ["a socket", (path) => Bun.listen({ unix: path, socket: { data: () => {} } }).unref()],
+];
+
+const idOf = (path: string): readonly number[] => [lstatSync(path).mode, lstatSync(path).ino];
+
+test.each([...NO_FILES, ["a folder", (path: string) => mkdirSync(path)] as const])(
+  "a state file that is %s, or a link to it, is refused before anything is changed",
+  async (what, make) => {
+    using node = new InstallNode();
+    const [real, link] = [join(node.folder, "no-file"), join(node.folder, "link")];
+    make(real);
+    symlinkSync("no-file", link);
+    const [before, names] = [[real, link].map(idOf), readdirSync(node.folder)];
+    for (const path of [real, link]) {
+      const run = await node.run({ env: { STATE_FILE: path } });
+      expect(errorOf(run)).toBe(`install "${path}": ${what} is there, want a file or nothing; STATE_FILE names it`);
+    }
+    expect([[real, link].map(idOf), readdirSync(node.folder), node.content()]).toEqual([before, names, {}]);
+  },
+);
+
+test.each(NO_FILES)("%s in the place of a file that is installed stays, and stops the run, which names it", async (what, make) => {
+  await using api = startTokenServer();
+  using node = new InstallNode();
+  node.write("assets/etcd-ca", "ca");
+  const env = { K8S_API_ENDPOINT: api.url };
+  expect((await node.run({ env })).status).toBe(0);
+  for (const name of ["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`, `net.d/${KUBECONFIG}`, "net.d/netplug-tls/etcd-ca"]) {
+    const path = join(node.folder, name);
+    rmSync(path);
+    make(path);
+    const before = idOf(path);
+    expect(errorOf(await node.run({ env }))).toBe(`install "${path}": ${what} is there, want a file or nothing`);
+    expect(idOf(path)).toEqual(before);
+    // as the message says
+    rmSync(path);
+    expect((await node.run({ env })).status).toBe(0);
+  }
+});
+
+test("a state file whose place is taken while the installer stays is told of, and what is there stays", async () => {
+  using node = new InstallNode();
+  const path = join(node.folder, "state");
+  const staying = await stay(node, { env: { STATE_FILE: path } });
+  rmSync(path);
+  expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
+  await staying.look();
+  const { status, log } = await staying.stop();
+  expect([status, lstatSync(path).isFIFO()]).toEqual([0, true]);
+  const { fields } = log.find(({ msg }) => msg.startsWith("cannot keep files in place")) ?? {};
+  expect(fields?.["reason"]).toBe(`install "${path}": a named pipe is there, want a file or nothing; STATE_FILE names it`);
 });

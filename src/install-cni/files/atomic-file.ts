@@ -1,7 +1,9 @@
 /** Files that others may read at any moment: they see the old one or the new one, even after a crash of ours or of the machine. */
 
-import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { messageOf, NetplugError, orNothing } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
+import { describeType, isLink } from "../../linux/file-type.ts";
+import type { FileStat } from "../../linux/stat.ts";
 import type { InstallHost } from "../host.ts";
 import type { DurableFiles } from "./durable-files.ts";
 
@@ -9,12 +11,13 @@ import type { DurableFiles } from "./durable-files.ts";
 const TEMPORARY = ".netplug-tmp";
 
 /**
- * Makes a file under a temporary name, then renames it to its own.
+ * Makes a file under a temporary name, then renames it to its own: onto a file or a symbolic link, never onto a device or anything else.
  *
  * @param make makes the file under the name that it is given
  * @throws NetplugError ioFailure naming target and reason; nothing is left behind
  */
 export function putAtomically(disk: DurableFiles, path: string, make: (temporary: string) => void): void {
+  requireReplaceable(disk, path);
   const { folder, name } = splitPath(path);
   const temporary = `${folder}/.${name}${TEMPORARY}`;
   try {
@@ -65,6 +68,23 @@ export function isGone(disk: Pick<DurableFiles, "statLink">, path: string): bool
 /** Whether a file of this name is one that {@link putAtomically} was making. */
 export function isTemporary(name: string): boolean {
   return name.endsWith(TEMPORARY);
+}
+
+/**
+ * Refuses what a rename would take away although no file belongs there.
+ *
+ * @param facts of what is there
+ * @throws NetplugError ioFailure
+ */
+export function requireFile(path: string, facts: FileStat): void {
+  if (facts.isRegular) return;
+  throw new NetplugError("ioFailure", `install ${quote(path)}: ${describeType(facts)} is there, want a file or nothing`);
+}
+
+function requireReplaceable(disk: DurableFiles, path: string): void {
+  const there = orNothing(() => disk.statLink(path));
+  // A folder is refused by the kernel.
+  if (there !== undefined && !isLink(there) && !there.isFolder) requireFile(path, there);
 }
 
 /** The first failure is what counts; whoever locks the folder next tries again. */
