@@ -3,6 +3,7 @@
 import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import type { Log } from "../lib/log/log.ts";
 import { quote } from "../lib/quote.ts";
+import { describeType } from "../linux/file-type.ts";
 import { KUBECONFIG_PERMISSIONS } from "./account/kubeconfig.ts";
 import { isGone, writeDurably } from "./files/atomic-file.ts";
 import { withFolderLock } from "./files/folder-lock.ts";
@@ -88,15 +89,18 @@ export class ConfFolder {
 
   /** Whether a link to no file is in its place, or something that is neither a file nor a folder; a folder counts as gone. */
   get #leadsToNoFile(): boolean {
+    const own = this.#host.disk.statLink(this.#configPath);
+    return own !== undefined && !own.isFolder && !this.#leadsToFile;
+  }
+
+  get #leadsToFile(): boolean {
     const { disk } = this.#host;
-    const own = disk.statLink(this.#configPath);
-    if (own === undefined || own.isRegular || own.isFolder) return false;
-    return orNothing(() => disk.stat(this.#configPath))?.isRegular !== true;
+    return orNothing(() => disk.stat(this.#configPath))?.isRegular === true;
   }
 
   /** Whether the network config is this one. */
   hasConfig(text: string): boolean {
-    return !this.#leadsToNoFile && this.#host.disk.readText(this.#configPath) === text;
+    return this.#leadsToFile && this.#host.disk.readText(this.#configPath) === text;
   }
 
   writeConfig(text: string): void {
@@ -104,11 +108,20 @@ export class ConfFolder {
     if (isNew) this.#log.info("network config written", { path: this.#configPath });
   }
 
-  removeConfig(): void {
+  /** Removes the network config if it is this one, else says what stays. @returns whether it was */
+  removeConfig(text: string): boolean {
     const { disk } = this.#host;
-    disk.remove(this.#configPath);
-    disk.flushFolder(this.path);
-    this.#log.info("network config removed", { path: this.#configPath });
+    const path = this.#configPath;
+    const isOurs = this.hasConfig(text);
+    if (isOurs) {
+      disk.remove(path);
+      disk.flushFolder(this.path);
+      this.#log.info("network config removed", { path });
+    } else {
+      const there = disk.statLink(path);
+      if (there !== undefined) this.#log.info("network config left: this installer did not write it", { path, found: describeType(there) });
+    }
+    return isOurs;
   }
 
   /** Texts of the configs that ours replaces. */

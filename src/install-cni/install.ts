@@ -151,8 +151,7 @@ export class Installation implements Disposable {
     let isOurs = false;
     // Not the installer's own signal: that has aborted, which is why we are here.
     await this.#conf.locked(() => {
-      isOurs = this.#config !== undefined && this.#conf.hasConfig(this.#config);
-      if (isOurs) this.#conf.removeConfig();
+      isOurs = this.#config !== undefined && this.#conf.removeConfig(this.#config);
     }, new AbortController().signal);
     return isOurs;
   }

@@ -1,7 +1,7 @@
 /** In the place of the network config: what is no file, or a symbolic link, which may lead to one that an installer in a pod does not see. */
 
 import { expect, test } from "bun:test";
-import { lstatSync, rmSync, symlinkSync } from "node:fs";
+import { lstatSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { CONFLIST, InstallNode } from "./support/node.ts";
 import { stay } from "./support/stay.ts";
@@ -56,6 +56,39 @@ test("a link that leads to no file here is not ours to remove at the end", async
     expect([status, messages.at(-1)]).toEqual([0, "stopped"]);
     expect(lstatSync(path).isSymbolicLink()).toBe(true);
   }
+});
+
+test("at the end a folder, a link or another text is not ours to remove, and is said to stay", async () => {
+  using node = new InstallNode();
+  const path = join(node.confDir, CONFLIST);
+  const places: readonly (readonly [found: string, put: () => void])[] = [
+    ["a folder", () => mkdirSync(path)],
+    ["a symbolic link", () => symlinkSync("/nowhere/a.conflist", path)],
+    ["a named pipe", () => expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0)],
+    ["a file", () => node.write(`net.d/${CONFLIST}`, "{}")],
+  ];
+  for (const [found, put] of places) {
+    const staying = await stay(node, { env: { REMOVE_ON_STOP: "true" } });
+    rmSync(path);
+    put();
+    const { ino } = lstatSync(path);
+    const { status, log } = await staying.stop();
+    expect([status, lstatSync(path).ino]).toEqual([0, ino]);
+    const last = log.slice(-2).map(({ level, msg, fields }) => [level, msg, fields["found"]]);
+    expect(last).toEqual([
+      ["INFO", "network config left: this installer did not write it", found],
+      ["INFO", "stopped", undefined],
+    ]);
+    rmSync(path, { recursive: true });
+  }
+});
+
+test("at the end nothing is said of a network config that is not there", async () => {
+  using node = new InstallNode();
+  const staying = await stay(node, { env: { REMOVE_ON_STOP: "true" } });
+  rmSync(join(node.confDir, CONFLIST));
+  const { status, messages } = await staying.stop();
+  expect([status, messages.slice(-2)]).toEqual([0, ["the plugin is installed", "stopped"]]);
 });
 
 test("a link to a config that is seen is somebody else's, and nothing is said of it", async () => {
