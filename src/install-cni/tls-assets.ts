@@ -2,7 +2,7 @@
 
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import { isGone, writeDurably } from "./files/atomic-file.ts";
+import { isGone, writeTogether } from "./files/atomic-file.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 import type { InstallHost } from "./host.ts";
 import { TLS_FOLDER } from "./settings/file-names.ts";
@@ -48,15 +48,14 @@ function readEach(folder: string, disk: Pick<DurableFiles, "readText">): TlsAsse
  * @throws NetplugError ioFailure
  */
 export function writeTlsAssets(confDir: string, assets: TlsAssets, host: Pick<InstallHost, "disk" | "userId">): readonly string[] {
+  const { disk } = host;
   const folder = tlsFolderIn(confDir);
-  if (Object.keys(assets).length > 0) host.disk.makeFolders(folder);
-  return entries()
-    .filter(([asset, name]) => {
-      const path = `${folder}/${name}`;
-      const content = assets[asset];
-      return content === undefined ? host.disk.remove(path) : writeDurably(host, path, content, PERMISSIONS);
-    })
-    .map(([, name]) => name);
+  if (Object.keys(assets).length > 0) disk.makeFolders(folder);
+  const texts = entries().flatMap(([asset, name]) => (assets[asset] === undefined ? [] : [[name, assets[asset]] as const]));
+  // A key does not fit another certificate.
+  const written = writeTogether(host, folder, Object.fromEntries(texts), PERMISSIONS);
+  const removed = entries().filter(([asset, name]) => assets[asset] === undefined && disk.remove(`${folder}/${name}`));
+  return [...written, ...removed.map(([, name]) => name)];
 }
 
 /** Whether each of them has a copy, whatever is in it. */

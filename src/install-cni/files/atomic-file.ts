@@ -10,6 +10,13 @@ import type { DurableFiles } from "./durable-files.ts";
 /** Ends the name of a file that is being made: no runtime takes it for a config, and whoever holds the folder's lock may remove it. */
 const TEMPORARY = ".netplug-tmp";
 
+/** A file that is to be put in its place. */
+interface NewFile {
+  readonly path: string;
+  /** Makes it under the name that it is given. */
+  readonly make: (temporary: string) => void;
+}
+
 /**
  * Makes a file under a temporary name, then renames it to its own: onto a file or a symbolic link, never onto a device or anything else.
  *
@@ -17,18 +24,28 @@ const TEMPORARY = ".netplug-tmp";
  * @throws NetplugError ioFailure naming target and reason; nothing is left behind
  */
 export function putAtomically(disk: DurableFiles, path: string, make: (temporary: string) => void): void {
-  requireReplaceable(disk, path);
-  const { folder, name } = splitPath(path);
-  const temporary = `${folder}/.${name}${TEMPORARY}`;
+  putTogether(disk, splitPath(path).folder, [{ path, make }]);
+}
+
+/** Puts files of one folder in their places right after each other, once all of them are made. */
+function putTogether(disk: DurableFiles, folder: string, files: readonly NewFile[]): void {
+  for (const { path } of files) requireReplaceable(disk, path);
+  let current = folder;
   try {
-    // Not every file lies in a folder that was locked, and so cleared, before.
-    disk.remove(temporary);
-    make(temporary);
-    disk.rename(temporary, path);
+    for (const { path, make } of files) {
+      current = path;
+      // Not every file lies in a folder that was locked, and so cleared, before.
+      disk.remove(temporaryOf(path));
+      make(temporaryOf(path));
+    }
+    for (const { path } of files) {
+      current = path;
+      disk.rename(temporaryOf(path), path);
+    }
     disk.flushFolder(folder);
   } catch (cause) {
-    tryRemove(disk, temporary);
-    throw new NetplugError("ioFailure", `install ${quote(path)}: ${messageOf(cause)}`, { cause });
+    for (const { path } of files) tryRemove(disk, temporaryOf(path));
+    throw new NetplugError("ioFailure", `install ${quote(current)}: ${messageOf(cause)}`, { cause });
   }
 }
 
@@ -42,6 +59,30 @@ export function writeDurably(host: Pick<InstallHost, "disk" | "userId">, path: s
   if (isWritten(host, path, content, permissions)) return false;
   putAtomically(host.disk, path, (temporary) => host.disk.create(temporary, content, permissions));
   return true;
+}
+
+/**
+ * As {@link writeDurably}, of files of one folder that belong together: who reads one and then another meets old and new ones for microseconds
+ * only, and those that do not fit on the disk leave all as they were.
+ *
+ * @param texts by name
+ * @returns names of those that were something else before
+ * @throws NetplugError ioFailure
+ */
+export function writeTogether(
+  host: Pick<InstallHost, "disk" | "userId">,
+  folder: string,
+  texts: Readonly<Record<string, string>>,
+  permissions: number,
+): readonly string[] {
+  const { disk } = host;
+  const stale = Object.entries(texts).filter(([name, text]) => !isWritten(host, `${folder}/${name}`, text, permissions));
+  const toFile = ([name, text]: readonly [string, string]): NewFile => ({
+    path: `${folder}/${name}`,
+    make: (temporary) => disk.create(temporary, text, permissions),
+  });
+  if (stale.length > 0) putTogether(disk, folder, stale.map(toFile));
+  return stale.map(([name]) => name);
 }
 
 /** Whether a file is as {@link writeDurably} would make it. */
@@ -94,6 +135,11 @@ function tryRemove(disk: DurableFiles, path: string): void {
   } catch {
     // Most likely for the same reason.
   }
+}
+
+function temporaryOf(path: string): string {
+  const { folder, name } = splitPath(path);
+  return `${folder}/.${name}${TEMPORARY}`;
 }
 
 function splitPath(path: string): { readonly folder: string; readonly name: string } {
