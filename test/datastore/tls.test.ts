@@ -8,13 +8,13 @@ import type { DatastorePorts } from "../../src/datastore/open.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { NetplugError } from "../../src/lib/errors.ts";
-import type { Clock } from "../../src/lib/ports.ts";
+import type { Clock, Files } from "../../src/lib/ports.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
 import { createCertificateFolder } from "../support/servers/certificates.ts";
 import { startEtcd } from "../support/servers/etcd.ts";
 import { share } from "../support/share.ts";
 import { TcpProxy } from "../support/servers/tcp-proxy.ts";
-import { IMPATIENT, openEtcd } from "./open-etcd.ts";
+import { IMPATIENT, openEtcd, testFiles } from "./open-etcd.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { create, namesIn, use } from "./steps.ts";
 
@@ -192,6 +192,18 @@ describe.concurrent("a client certificate", () => {
     expect(await failureOf(namesIn(datastore))).toMatchObject({ kind: "accessDenied" });
     await install(client);
     expect(await use(datastore, "renewed")).toBe("works");
+  });
+
+  test("that is replaced while it is read lets in, although what was read of it does not match", async () => {
+    const other = ca.issueClient("netplug-before");
+    let reads = 0;
+    const files: Files = {
+      ...testFiles,
+      readText: (path) => testFiles.readText(path === client.keyFile && ++reads === 1 ? other.keyFile : path),
+    };
+    const config = { endpoints: [mutual.endpoint], caCertFile: ca.certFile, ...client };
+    expect(await use(openEtcd(config, { files }), "while-replaced")).toBe("works");
+    expect(reads).toBeGreaterThan(1);
   });
 
   test("that is renewed in its files is used a minute later, although the old one still lets in", async () => {

@@ -56,3 +56,16 @@ test("files that are read again and are as before give the same material, by whi
   now = 122_000;
   expect(files.read().ca).toEqual([second.trim()]);
 });
+
+test("files that cannot be used are told, unless others are there by now", async () => {
+  let text = first;
+  const ports = { clock: systemClock, files: { readText: () => text } as unknown as Files };
+  const files = new TlsFiles({ endpoints: [], caCertFile: "/ca.crt" }, ports);
+  const material = files.read();
+  const fault = 'use etcd_ca_cert_file "/ca.crt": ';
+  await expect(files.doubt(material)).rejects.toThrow(fault);
+  text = second;
+  await files.doubt(material);
+  expect(files.read().ca).toEqual([second.trim()]);
+  await expect(files.doubt(files.read())).rejects.toThrow(fault);
+});

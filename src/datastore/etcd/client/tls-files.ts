@@ -37,14 +37,20 @@ export class TlsFiles {
   }
 
   /**
-   * Checks whether the files are why a connection failed. The next call reads them again, since somebody may be renewing them.
+   * Checks whether the files are why a connection failed. The next call reads them again, since somebody may be renewing them: a certificate
+   * and a key that do not fit each other, but are others by now, were read while they were replaced one after the other.
    *
    * @throws NetplugError
    */
   async doubt(material: TlsMaterial): Promise<void> {
     this.#readAt = -Infinity;
     const { requireUsable } = await import("./tls-check.ts");
-    requireUsable(this.#config, material);
+    try {
+      requireUsable(this.#config, material);
+    } catch (thrown) {
+      const now = readTlsFiles(this.#config, this.#ports.files);
+      if (JSON.stringify(now) === JSON.stringify(material)) throw thrown;
+    }
   }
 }
 
