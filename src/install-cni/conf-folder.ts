@@ -10,7 +10,7 @@ import { withFolderLock } from "./files/folder-lock.ts";
 import type { InstallHost } from "./host.ts";
 import { KUBECONFIG_NAME } from "./settings/file-names.ts";
 import type { Settings } from "./settings/settings.ts";
-import { hasTlsCopies, type TlsAssets, tlsFolderIn, writeTlsAssets } from "./tls-assets.ts";
+import { hasTlsCopies, removeTlsAssets, type TlsAssets, tlsFolderIn, writeTlsAssets } from "./tls-assets.ts";
 
 /** It may hold a password. */
 const CONFIG_PERMISSIONS = 0o600;
@@ -56,6 +56,12 @@ export class ConfFolder {
     const names = writeTlsAssets(this.path, assets, this.#host);
     this.#copied = assets;
     if (names.length > 0) this.#log.info("etcd certificates copied", { names });
+  }
+
+  /** Removes copies of what these lack. */
+  removeOtherAssets(assets: TlsAssets): void {
+    const names = removeTlsAssets(this.path, assets, this.#host.disk);
+    if (names.length > 0) this.#log.info("etcd certificates removed", { names });
   }
 
   /** Whether this one was not written yet, or is gone. */

@@ -82,6 +82,7 @@ export class Installation implements Disposable {
       for (const before of this.#conf.replacedConfigs()) warnOfMoves(before, config, this.#log);
       this.#conf.writeConfig(config);
       this.#conf.removeOldConfig();
+      this.#conf.removeOtherAssets(this.#assets);
       this.#earlierConfigs.warnOfNew(this.#conf.path);
     });
   }

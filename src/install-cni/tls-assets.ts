@@ -42,20 +42,29 @@ function readEach(folder: string, disk: Pick<DurableFiles, "readText">): TlsAsse
 }
 
 /**
- * Makes the host's copies equal to `assets`; a copy of something that `assets` lacks is removed.
+ * Copies `assets` to the host.
  *
  * @returns names of the files that have changed
  * @throws NetplugError ioFailure
  */
 export function writeTlsAssets(confDir: string, assets: TlsAssets, host: Pick<InstallHost, "disk" | "userId">): readonly string[] {
-  const { disk } = host;
   const folder = tlsFolderIn(confDir);
-  if (Object.keys(assets).length > 0) disk.makeFolders(folder);
+  if (Object.keys(assets).length > 0) host.disk.makeFolders(folder);
   const texts = entries().flatMap(([asset, name]) => (assets[asset] === undefined ? [] : [[name, assets[asset]] as const]));
   // A key does not fit another certificate.
-  const written = writeTogether(host, folder, Object.fromEntries(texts), PERMISSIONS);
+  return writeTogether(host, folder, Object.fromEntries(texts), PERMISSIONS);
+}
+
+/**
+ * Removes copies of what `assets` lacks, once no network config names them any more.
+ *
+ * @returns their names
+ * @throws NetplugError ioFailure
+ */
+export function removeTlsAssets(confDir: string, assets: TlsAssets, disk: Pick<DurableFiles, "remove">): readonly string[] {
+  const folder = tlsFolderIn(confDir);
   const removed = entries().filter(([asset, name]) => assets[asset] === undefined && disk.remove(`${folder}/${name}`));
-  return [...written, ...removed.map(([, name]) => name)];
+  return removed.map(([, name]) => name);
 }
 
 /** Whether each of them has a copy, whatever is in it. */

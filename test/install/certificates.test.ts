@@ -1,6 +1,7 @@
 /** The copies of etcd's certificate and key, which only fit each other: both are old, or both are new. */
 
 import { beforeEach, afterEach, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { DurableFiles } from "../../src/install-cni/files/durable-files.ts";
 import { durableFiles } from "../../src/linux/durable-files.ts";
@@ -52,6 +53,19 @@ test.each(NAMES)("where %s does not fit on the disk any more, all stay as they w
   const folder = join(node.confDir, "netplug-tls");
   expect(message).toBe(`install "${folder}/${name}": write "${folder}/.${name}.netplug-tmp": ENOSPC (no space left on device)`);
   expect([copies(), durableFiles.list(folder)?.length]).toEqual([["1", "1", "1"], 3]);
+});
+
+test("those that are gone stay until no network config names them any more", async () => {
+  for (const name of NAMES) rmSync(join(node.assetsDir, name));
+  const rename: DurableFiles["rename"] = (from, to) => {
+    if (to.endsWith(".conflist")) throw new KernelError({ operation: "rename onto", object: to, errno: 28, kind: "ioFailure" });
+    durableFiles.rename(from, to);
+  };
+  expect(errorOf(await node.run({ host: { disk: filesWith({ rename }) } }))).toContain("ENOSPC");
+  expect(copies()).toEqual(["1", "1", "1"]);
+  const { log } = await node.run();
+  expect(log.find(({ msg }) => msg === "etcd certificates removed")?.fields).toEqual({ names: ["etcd-ca", "etcd-key", "etcd-cert"] });
+  expect(Object.keys(node.content()).filter((path) => path.includes("tls"))).toEqual([]);
 });
 
 test("only those that have changed are written", async () => {
