@@ -5,6 +5,7 @@ import { mkdir, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { readCachedAddresses } from "../../src/cli/host/cached-addresses.ts";
 import type { HostAddress } from "../../src/cli/host/host-addresses.ts";
+import { checkNetworkConfig } from "../../src/install-cni/network-config/template.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import { CNI_VERSIONS, cniPluginsFolder, distFolder } from "../support/programs/cni.ts";
@@ -258,3 +259,54 @@ describe("what libcni keeps of an ADD", () => {
     expect(await node.addressesInUse()).toBe(0);
   });
 });
+
+/** Values of keys that libcni reads itself, in a list and in a plugin's part, of each type. */
+const VALUES: readonly unknown[] = [
+  null,
+  true,
+  1,
+  "",
+  "true",
+  "1.1.0",
+  "v1",
+  [],
+  ["1.0.0"],
+  ["x"],
+  [1],
+  [null],
+  {},
+  { type: "x" },
+  { type: 1 },
+];
+
+test.skipIf(driver === undefined)(
+  "an installer refuses keys of a network config just where libcni does (needs go)",
+  async () => {
+    const ofList = ["cniVersion", "cniVersions", "disableCheck", "disableGC", "loadOnlyInlinedPlugins"];
+    const ofPlugin = ["capabilities", "ipam", "dns"];
+    const inDns = ["nameservers", "domain", "search", "options"];
+    const base = { name: "pods", cniVersion: "1.0.0" };
+    const documents: readonly Json[] = VALUES.flatMap((value) => [
+      ...ofList.map((key) => ({ ...base, plugins: [{ type: "netplug" }], [key]: value })),
+      ...ofPlugin.map((key) => ({ ...base, plugins: [{ type: "netplug", [key]: value }] })),
+      ...inDns.map((key) => ({ ...base, plugins: [{ type: "netplug", dns: { [key]: value } }] })),
+      { ...base, plugins: [{ type: "netplug", capabilities: { ips: value } }] },
+    ]);
+    const isAccepted = (document: Json): boolean => {
+      try {
+        checkNetworkConfig(JSON.stringify(document), "10.conflist", "it");
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    const differing: unknown[] = [];
+    for (const document of documents) {
+      const { error } = await drive("validate", document, {});
+      if (isAccepted(document) !== (error === undefined)) differing.push([JSON.stringify(document), error?.msg]);
+    }
+    expect(differing).toEqual([]);
+    expect([true, false].map((accepted) => documents.filter((one) => isAccepted(one) === accepted).length > 30)).toEqual([true, true]);
+  },
+  60_000,
+);

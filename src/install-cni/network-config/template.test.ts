@@ -63,6 +63,23 @@ describe("what a runtime takes for a network config", () => {
     ['{"name": "a", "plugins": [{"type": "x"}], "disableCheck": 1}', "10.conflist", '"disableCheck": got 1, want true or false'],
     ['{"name": "a", "plugins": [{"type": "x"}], "disableGC": [true]}', "10.conflist", '"disableGC": got a list, want true or false'],
     ['{"name": "a", "plugins": [{"type": "x"}], "disableGC": null}', "10.conflist", '"disableGC": got null, want true or false'],
+    [
+      '{"name": "a", "plugins": [{"type": "x"}], "cniVersion": 1.1}',
+      "10.conflist",
+      '"cniVersion": got 1.1, want a version such as "1.1.0"',
+    ],
+    ['{"name": "a", "plugins": [{"type": "x"}], "cniVersion": "v1.1"}', "10.conflist", '"cniVersion": got "v1.1", want a version'],
+    [
+      '{"name": "a", "plugins": [{"type": "x"}], "cniVersions": ["a"]}',
+      "10.conflist",
+      '"cniVersions": got a list, want a list of versions',
+    ],
+    ['{"name": "a", "plugins": [{"type": "x"}, {"type": "y", "ipam": "z"}]}', "10.conflist", '"plugins[1].ipam": got "z", want an object'],
+    [
+      '{"name": "a", "type": "x", "capabilities": {"ips": "true"}}',
+      "10.conf",
+      '"capabilities": got an object, want an object of true and false',
+    ],
     ['{"name": "a"}', "10.conf", '"type": got nothing'],
     ['{"name": "a", "type": ""}', "10.conf", '"type": got "", want the name of a plugin'],
     ['{"name": "a", "type": ["x"]}', "10.conf", '"type": got a list'],

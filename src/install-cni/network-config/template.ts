@@ -5,6 +5,7 @@ import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
+import { findMisfitOfList, findMisfitOfPlugin, type Misfit } from "./libcni-keys.ts";
 
 /** Values by the name between the underscores. */
 export type Placeholders = Readonly<Record<string, string>>;
@@ -32,9 +33,6 @@ export function fillTemplate(text: string, values: Placeholders, origin: string)
   });
 }
 
-/** Keys of a list that libcni reads itself; it refuses the whole list for one of another value. */
-const SWITCHES = ["disableCheck", "disableGC", "loadOnlyInlinedPlugins"];
-
 /**
  * Checks what a runtime needs to take a network config for one at all; what is in a plugin's part, that plugin checks.
  *
@@ -44,6 +42,9 @@ const SWITCHES = ["disableCheck", "disableGC", "loadOnlyInlinedPlugins"];
 export function checkNetworkConfig(text: string, fileName: string, origin: string): void {
   const refuse = (reason: string): never => {
     throw new NetplugError("invalidConfig", `read ${origin}: ${reason}`);
+  };
+  const refuseMisfit = (misfit: Misfit | undefined, where = ""): void => {
+    if (misfit !== undefined) refuse(`"${where}${misfit.name}": got ${quoteValue(misfit.value)}, want ${misfit.want}`);
   };
   let document: unknown;
   try {
@@ -66,12 +67,9 @@ export function checkNetworkConfig(text: string, fileName: string, origin: strin
       const own: unknown = isJsonObject(plugin) ? plugin["type"] : undefined;
       if (typeof own !== "string" || own === "") refuse(`"plugins[${index}].type": got ${quoteValue(own)}, want the name of a plugin`);
     }
-    const wrong = SWITCHES.find((key) => document[key] !== undefined && !isSwitch(document[key]));
-    if (wrong !== undefined) refuse(`"${wrong}": got ${quoteValue(document[wrong])}, want true or false`);
+    refuseMisfit(findMisfitOfList(document));
+    for (const [index, plugin] of plugins.entries())
+      if (isJsonObject(plugin)) refuseMisfit(findMisfitOfPlugin(plugin), `plugins[${index}].`);
   } else if (typeof type !== "string" || type === "") refuse(`"type": got ${quoteValue(type)}, want the name of a plugin`);
-}
-
-/** libcni takes a text, too, and its letters in either case. */
-function isSwitch(value: unknown): boolean {
-  return typeof value === "boolean" || (typeof value === "string" && /^(?:true|false)$/i.test(value));
+  else refuseMisfit(findMisfitOfPlugin(document));
 }
