@@ -1,5 +1,6 @@
 /** Names of what an installation has in the folder of network configs. */
 
+import { hasControlCharacter } from "../../lib/characters.ts";
 import { type Environment, fault, readText } from "./variables.ts";
 
 /** The plugin's kubeconfig. */
@@ -7,6 +8,9 @@ export const KUBECONFIG_NAME = "netplug-kubeconfig";
 
 /** The copies of certificates for etcd. */
 export const TLS_FOLDER = "netplug-tls";
+
+/** File systems have 255; a file that is being made has a longer name. */
+const MAX_BYTES = 240;
 
 const OWN_NAMES: readonly string[] = [KUBECONFIG_NAME, TLS_FOLDER];
 
@@ -22,7 +26,9 @@ export function readConfName(env: Environment, isOurList: boolean): string {
 export function readFileName(env: Environment, name: string): string | undefined {
   const text = readText(env, name);
   if (text === undefined) return undefined;
-  if (text.includes("/") || text.startsWith(".")) throw fault(name, text, "the name of a file, without a folder");
+  if (text.includes("/") || text.startsWith(".") || hasControlCharacter(text))
+    throw fault(name, text, "the name of a file, without a folder");
+  if (new TextEncoder().encode(text).length > MAX_BYTES) throw fault(name, text, `the name of a file, of at most ${MAX_BYTES} bytes`);
   if (OWN_NAMES.includes(text)) throw fault(name, text, "a name that is not taken by another file of ours");
   return text;
 }
