@@ -63,6 +63,7 @@ export class Installation implements Disposable {
     this.#assets = readTlsAssets(settings.tlsAssetsDir, this.#host.disk);
     warnOfSettings(settings, this.#assets, this.#log);
     const newest = await makeConfigText(this.#assets, { settings, binDir: this.#binDir, host: this.#host, log: this.#log });
+    await this.#account?.requireReadable();
     warnOfNodeName(newest, settings.nodeName, this.#log);
     this.#newest = newest;
     this.#config = newest;

@@ -92,3 +92,16 @@ test("a state file whose place is taken while the installer stays is told of, an
   const { fields } = log.find(({ msg }) => msg.startsWith("cannot keep files in place")) ?? {};
   expect(fields?.["reason"]).toBe(`install "${path}": a named pipe is there, want a file or nothing; STATE_FILE names it`);
 });
+
+test.each<[env: Readonly<Record<string, string>>, message: string]>([
+  [{ KUBECONFIG: "/nowhere" }, 'read kubeconfig "/nowhere": no such file'],
+  [{ K8S_API_ENDPOINT: "ftp://a" }, 'read K8S_API_ENDPOINT: got "ftp://a", want https://host:port'],
+  [
+    { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: "https" },
+    'read KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: got "https://127.0.0.1:https", want https://host:port',
+  ],
+])("%j, by which no API server is found, is refused before anything is changed", async (env, message) => {
+  using node = new InstallNode();
+  expect(errorOf(await node.run({ env }))).toBe(message);
+  expect(node.content()).toEqual({});
+});

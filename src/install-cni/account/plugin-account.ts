@@ -55,6 +55,15 @@ export class PluginAccount implements Disposable {
     this.#client.close();
   }
 
+  /** Refuses settings and a kubeconfig that make no sense; what else keeps us from logging in may be over later. @throws NetplugError invalidConfig */
+  async requireReadable(): Promise<void> {
+    try {
+      await this.#client.requester.login();
+    } catch (thrown) {
+      if (thrown instanceof NetplugError && thrown.kind === "invalidConfig") throw thrown;
+    }
+  }
+
   /** Where the API server is, as we reach it ourselves. @throws NetplugError invalidConfig, accessDenied */
   async readServer(): Promise<ServerAccess> {
     const { access, identity } = await this.#client.requester.login();
