@@ -150,6 +150,8 @@ export class Installation implements Disposable {
    * @throws NetplugError
    */
   async removeConfig(): Promise<boolean> {
+    // Somebody who takes a node out of use may have removed the whole folder.
+    if (this.#host.disk.stat(this.#conf.path) === undefined) return false;
     let isOurs = false;
     // Not the installer's own signal: that has aborted, which is why we are here.
     await this.#conf.locked(() => {

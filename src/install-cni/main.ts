@@ -74,8 +74,9 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
 }
 
 async function stop(installation: Installation, { removesOnStop }: Settings, state: StateFile, log: Log): Promise<number> {
-  if (removesOnStop && (await installation.removeConfig())) state.report("the installer was stopped, and took its network config away");
+  const isRemoved = removesOnStop && (await installation.removeConfig());
   try {
+    if (isRemoved) state.report("the installer was stopped, and took its network config away");
     state.keepAfterExit();
   } catch (thrown) {
     log.warning("cannot note that the installer has ended as it was asked to: it will count as dead", { reason: messageOf(thrown) });
