@@ -135,6 +135,8 @@ describe("environment", () => {
     [{ CNI_CONF_NAME: "10-\n.conflist" }, 'read CNI_CONF_NAME: got "10-\\n.conflist", want the name of a file, without a folder'],
     [{ CNI_OLD_CONF_NAME: "\t" }, 'read CNI_OLD_CONF_NAME: got "\\t", want the name of a file'],
     [{ CNI_CONF_NAME: `${"ü".repeat(116)}.conflist` }, "want the name of a file, of at most 240 bytes"],
+    [{ ...POD, KUBERNETES_SERVICE_HOST: "api/" }, 'read KUBERNETES_SERVICE_HOST: got "api/", want it without a scheme and a path'],
+    [{ ...POD, KUBERNETES_SERVICE_PORT: "443/x" }, 'read KUBERNETES_SERVICE_PORT: got "443/x", want it without a scheme and a path'],
     [{ CNI_OLD_CONF_NAME: ".." }, 'read CNI_OLD_CONF_NAME: got "..", want the name of a file, without a folder'],
     [{ CNI_CONF_NAME: "netplug-kubeconfig" }, "want a name that is not taken by another file of ours"],
     [{ CNI_OLD_CONF_NAME: "netplug-tls" }, "want a name that is not taken by another file of ours"],

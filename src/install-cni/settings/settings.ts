@@ -145,6 +145,9 @@ function readService(env: Environment): Settings["service"] {
   if ((host === undefined) !== (port === undefined)) {
     throw new NetplugError("invalidConfig", "read KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: got one of them, want both or none");
   }
+  // In a URL the rest would be its path, and the API server looked for elsewhere.
+  for (const [name, text] of [["KUBERNETES_SERVICE_HOST", host] as const, ["KUBERNETES_SERVICE_PORT", port] as const])
+    if (text !== undefined && /[/?#\\]/.test(text)) throw fault(name, text, "it without a scheme and a path");
   return { protocol: readChoice(env, "KUBERNETES_SERVICE_PROTOCOL", ["https", "http"]) ?? "https", host, port };
 }
 
