@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CONFLIST, errorOf, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
+import { CONFLIST, errorOf, filesWith, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
 import { stay } from "./support/stay.ts";
 
 test("endpoints with TLS and none of the certificates are warned of, such as for a Secret with other keys", async () => {
@@ -78,6 +78,24 @@ test.each(NO_FILES)("%s in the place of a file that is installed stays, and stop
     rmSync(path);
     expect((await node.run({ env })).status).toBe(0);
   }
+});
+
+test("for a folder in the place of an executable nothing is copied, nor for one in that of a certificate its key replaced", async () => {
+  using node = new InstallNode();
+  for (const name of ["etcd-cert", "etcd-key"]) node.write(`assets/${name}`, "1");
+  expect((await node.run()).status).toBe(0);
+  const replace = (name: string): string => {
+    rmSync(join(node.folder, name));
+    mkdirSync(join(node.folder, name));
+    return `install "${join(node.folder, name)}": rename onto "${join(node.folder, name)}": EISDIR (is a directory)`;
+  };
+  const certificate = replace("net.d/netplug-tls/etcd-cert");
+  for (const name of ["etcd-cert", "etcd-key"]) node.write(`assets/${name}`, "2");
+  expect([errorOf(await node.run()), node.read("net.d/netplug-tls/etcd-key")]).toEqual([certificate, "1"]);
+  const executable = replace("bin/netplug");
+  let copies = 0;
+  const copy = (): void => void copies++;
+  expect([errorOf(await node.run({ host: { disk: filesWith({ copy }) } })), copies]).toEqual([executable, 0]);
 });
 
 test("a state file whose place is taken while the installer stays is told of, and what is there stays", async () => {

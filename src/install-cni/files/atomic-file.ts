@@ -3,12 +3,16 @@
 import { messageOf, NetplugError, orNothing } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { describeType, isLink } from "../../linux/file-type.ts";
+import { KernelError } from "../../linux/kernel-error.ts";
 import type { FileStat } from "../../linux/stat.ts";
 import type { InstallHost } from "../host.ts";
 import type { DurableFiles } from "./durable-files.ts";
 
 /** Ends the name of a file that is being made: no runtime takes it for a config, and whoever holds the folder's lock may remove it. */
 const TEMPORARY = ".netplug-tmp";
+
+/** @see include/uapi/asm-generic/errno-base.h */
+const EISDIR = 21;
 
 /** A file that is to be put in its place. */
 interface NewFile {
@@ -124,8 +128,13 @@ export function requireFile(path: string, facts: FileStat): void {
 
 function requireReplaceable(disk: DurableFiles, path: string): void {
   const there = orNothing(() => disk.statLink(path));
-  // A folder is refused by the kernel.
-  if (there !== undefined && !isLink(there) && !there.isFolder) requireFile(path, there);
+  if (there === undefined || isLink(there)) return;
+  if (!there.isFolder) requireFile(path, there);
+  else {
+    // What the kernel would say once a hundred megabytes were copied, every ten seconds.
+    const cause = new KernelError({ operation: "rename onto", object: path, errno: EISDIR, kind: "ioFailure" });
+    throw new NetplugError("ioFailure", `install ${quote(path)}: ${cause.message}`, { cause });
+  }
 }
 
 /** The first failure is what counts; whoever locks the folder next tries again. */
