@@ -1,9 +1,12 @@
 /** Which servers are trusted, and with which certificates we are let in. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EtcdConfig } from "../../src/datastore/config/datastore-config.ts";
+import { EtcdFailure } from "../../src/datastore/etcd/protocol/failure.ts";
+import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
+import { createGrpcTransport } from "../../src/datastore/etcd/wire/grpc/transport.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -204,6 +207,20 @@ describe.concurrent("a client certificate", () => {
     const config = { endpoints: [mutual.endpoint], caCertFile: ca.certFile, ...client };
     expect(await use(openEtcd(config, { files }), "while-replaced")).toBe("works");
     expect(reads).toBeGreaterThan(1);
+  });
+
+  test("whose key does not match is told as never sent, over the gateway and over gRPC", async () => {
+    const key = readFileSync(ca.issueClient("netplug-other").keyFile, "utf8");
+    const tls = { ca: [readFileSync(ca.certFile, "utf8")], cert: readFileSync(client.certFile, "utf8"), key };
+    for (const transport of [createGateway(undefined), createGrpcTransport()]) {
+      const write = transport.write(
+        { compares: [], success: [], failure: [] },
+        { endpoint: mutual.endpoint, tls, signal: new AbortController().signal },
+      );
+      const { reason, message } = await failureOf(write, EtcdFailure);
+      expect([reason, message]).toEqual(["unreachable", "cannot connect"]);
+      transport.close();
+    }
   });
 
   test("that is renewed in its files is used a minute later, although the old one still lets in", async () => {

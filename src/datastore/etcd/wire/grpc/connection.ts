@@ -75,13 +75,23 @@ export class Connection {
     const isUsable = current !== undefined && !current.closed && !current.destroyed;
     if (isUsable && endpoint === this.#endpoint && tls === this.#tls) return current;
     this.close();
-    const session = http2.connect(endpoint, toTlsOptions(tls));
+    const session = openSession(endpoint, tls);
     const state: SessionState = { thrown: undefined, hasReplied: false };
     session.on("error", (thrown) => {
       state.thrown = thrown;
     });
     [this.#session, this.#state, this.#endpoint, this.#tls] = [session, state, endpoint, tls];
     return session;
+  }
+}
+
+/** @throws EtcdFailure for a certificate and key that cannot be used, such as those that do not fit each other */
+function openSession(endpoint: string, tls: TlsMaterial | undefined): ClientHttp2Session {
+  try {
+    return http2.connect(endpoint, toTlsOptions(tls));
+  } catch (thrown) {
+    // What `fetch` calls it, too. Who has the files finds out why.
+    throw new EtcdFailure("unreachable", "cannot connect", 0, thrown);
   }
 }
 
