@@ -111,4 +111,21 @@ describe("what an installer says", () => {
     state.report(undefined);
     expect(statSync(path).ino).toBe(ino);
   });
+
+  test("may lie in the root folder", () => {
+    const flushed: string[] = [];
+    const inFolder = (name: string): string => join(folder, name);
+    const disk = {
+      ...durableFiles,
+      stat: (name: string) => durableFiles.stat(inFolder(name)),
+      statLink: (name: string) => durableFiles.statLink(inFolder(name)),
+      remove: (name: string) => durableFiles.remove(inFolder(name)),
+      create: (name: string, text: string, permissions: number) => durableFiles.create(inFolder(name), text, permissions),
+      rename: (from: string, to: string) => durableFiles.rename(inFolder(from), inFolder(to)),
+      flushFolder: (name: string) => void flushed.push(name),
+    };
+    using state = new StateFile("/state", { ...host, disk });
+    state.report("no space left");
+    expect([read(), flushed]).toEqual(["no space left", ["/"]]);
+  });
 });

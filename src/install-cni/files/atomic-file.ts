@@ -153,5 +153,5 @@ function temporaryOf(path: string): string {
 
 function splitPath(path: string): { readonly folder: string; readonly name: string } {
   const slash = path.lastIndexOf("/");
-  return { folder: slash < 0 ? "." : path.slice(0, slash), name: path.slice(slash + 1) };
+  return { folder: slash < 0 ? "." : path.slice(0, slash) || "/", name: path.slice(slash + 1) };
 }
