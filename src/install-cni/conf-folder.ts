@@ -3,7 +3,7 @@
 import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import type { Log } from "../lib/log/log.ts";
 import { quote } from "../lib/quote.ts";
-import { describeType } from "../linux/file-type.ts";
+import { describeType, isLink } from "../linux/file-type.ts";
 import { KUBECONFIG_PERMISSIONS } from "./account/kubeconfig.ts";
 import { isGone, writeDurably } from "./files/atomic-file.ts";
 import { withFolderLock } from "./files/folder-lock.ts";
@@ -24,7 +24,7 @@ export class ConfFolder {
   /** A copy may have failed. */
   #copied: TlsAssets = {};
   #kubeconfig: string | undefined;
-  /** It was no file, nor a link to one, when we last looked. */
+  /** It was a link to no file when we last looked. */
   #isUseless = false;
 
   constructor(path: string, names: Pick<Settings, "confName" | "oldConfName">, host: InstallHost, log: Log) {
@@ -79,12 +79,10 @@ export class ConfFolder {
     return isGone(this.#host.disk, this.#configPath);
   }
 
-  /**
-   * Warns of what is no file in its place, nor a symbolic link to one here, once until that is over. It stays, since the node may see more than is
-   * mounted in a pod.
-   */
+  /** Warns of a symbolic link to no file here, once until that is over. It stays, since the node may see more than is mounted in a pod. */
   warnOfUselessConfig(): void {
-    const isUseless = this.#leadsToNoFile;
+    const own = this.#host.disk.statLink(this.#configPath);
+    const isUseless = own !== undefined && isLink(own) && !this.#leadsToFile;
     if (isUseless && !this.#isUseless)
       this.#log.warning("the network config is no file here, nor a link to one: unless it is on the node, pods get no network", {
         path: this.#configPath,
@@ -93,12 +91,7 @@ export class ConfFolder {
     this.#isUseless = isUseless;
   }
 
-  /** Whether a link to no file is in its place, or something that is neither a file nor a folder; a folder counts as gone. */
-  get #leadsToNoFile(): boolean {
-    const own = this.#host.disk.statLink(this.#configPath);
-    return own !== undefined && !own.isFolder && !this.#leadsToFile;
-  }
-
+  /** Whether it is a file, or a symbolic link to one here. */
   get #leadsToFile(): boolean {
     const { disk } = this.#host;
     return orNothing(() => disk.stat(this.#configPath))?.isRegular === true;

@@ -181,7 +181,7 @@ test("a network config whose place a folder has stops the run, which names it, a
   using node = new InstallNode();
   const path = join(node.confDir, CONFLIST);
   mkdirSync(path);
-  expect(errorOf(await node.run())).toBe(`install "${path}": rename onto "${path}": EISDIR (is a directory)`);
+  expect(errorOf(await node.run())).toBe(`install "${path}": a folder is there, want a file or nothing`);
   rmSync(path, { recursive: true });
   const old = join(node.confDir, "10-old.conflist");
   mkdirSync(old);
@@ -258,7 +258,7 @@ describe("executables", () => {
     using node = new InstallNode();
     mkdirSync(join(node.binDir, "netplug"));
     const message = errorOf(await node.run());
-    expect(message).toBe(`install "${node.binDir}/netplug": rename onto "${node.binDir}/netplug": EISDIR (is a directory)`);
+    expect(message).toBe(`install "${node.binDir}/netplug": a folder is there, want a file or nothing`);
     expect(Object.keys(node.content())).toEqual([]);
   });
 

@@ -33,16 +33,20 @@ test("a link that leads to no file here is left alone, since the node may see mo
   expect(messages).not.toContain("cannot keep files in place, trying again");
 });
 
-test("what is neither a file nor a link is warned of, and not called a link", async () => {
+test("what is neither a file nor a link stays, and is told of once, and not called a link", async () => {
   using node = new InstallNode();
   const staying = await stay(node);
   const path = join(node.confDir, CONFLIST);
   rmSync(path);
   expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
   await staying.look();
-  const { messages } = await staying.stop();
+  await staying.look();
+  const { log } = await staying.stop();
   expect(lstatSync(path).isFIFO()).toBe(true);
-  expect(messages.slice(-2)).toEqual([WARNING, "stopped"]);
+  expect(log.slice(-2).map(({ msg, fields }) => [msg, fields["reason"]])).toEqual([
+    ["cannot keep files in place, trying again", `install "${path}": a named pipe is there, want a file or nothing`],
+    ["stopped", undefined],
+  ]);
 });
 
 test("a link that leads to no file here is not ours to remove at the end", async () => {

@@ -38,6 +38,7 @@ test("a state file in a folder that is not there is told with the variable that 
 
 /** What is no file, and how it is made; the device is one that no driver has. */
 const NO_FILES: readonly (readonly [what: string, make: (path: string) => void])[] = [
+  ["a folder", (path) => mkdirSync(path)],
   ["a named pipe", (path) => expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0)],
   ["a character device", (path) => expect(Bun.spawnSync(["mknod", path, "c", "0", "0"]).exitCode).toBe(0)],
   ["a socket", (path) => Bun.listen({ unix: path, socket: { data: () => {} } }).unref()],
@@ -45,21 +46,21 @@ const NO_FILES: readonly (readonly [what: string, make: (path: string) => void])
 
 const idOf = (path: string): readonly number[] => [lstatSync(path).mode, lstatSync(path).ino];
 
-test.each([...NO_FILES, ["a folder", (path: string) => mkdirSync(path)] as const])(
-  "a state file that is %s, or a link to it, is refused before anything is changed",
-  async (what, make) => {
-    using node = new InstallNode();
-    const [real, link] = [join(node.folder, "no-file"), join(node.folder, "link")];
-    make(real);
-    symlinkSync("no-file", link);
-    const [before, names] = [[real, link].map(idOf), readdirSync(node.folder)];
-    for (const path of [real, link]) {
-      const run = await node.run({ env: { STATE_FILE: path } });
-      expect(errorOf(run)).toBe(`install "${path}": ${what} is there, want a file or nothing; STATE_FILE names it`);
-    }
-    expect([[real, link].map(idOf), readdirSync(node.folder), node.content()]).toEqual([before, names, {}]);
-  },
-);
+test.each(NO_FILES)("a state file that is %s, or a link to it, is refused before anything is changed", async (what, make) => {
+  using node = new InstallNode();
+  const [real, link] = [join(node.folder, "no-file"), join(node.folder, "link")];
+  make(real);
+  symlinkSync("no-file", link);
+  const [before, names] = [[real, link].map(idOf), readdirSync(node.folder)];
+  for (const path of [real, link]) {
+    const run = await node.run({ env: { STATE_FILE: path } });
+    expect(errorOf(run)).toBe(`install "${path}": ${what} is there, want a file or nothing; STATE_FILE names it`);
+  }
+  expect([[real, link].map(idOf), readdirSync(node.folder), node.content()]).toEqual([before, names, {}]);
+});
+
+/** Places of files that are installed. */
+const PLACES = ["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`, `net.d/${KUBECONFIG}`, "net.d/netplug-tls/etcd-ca"];
 
 test.each(NO_FILES)("%s in the place of a file that is installed stays, and stops the run, which names it", async (what, make) => {
   await using api = startTokenServer();
@@ -67,7 +68,7 @@ test.each(NO_FILES)("%s in the place of a file that is installed stays, and stop
   node.write("assets/etcd-ca", "ca");
   const env = { K8S_API_ENDPOINT: api.url };
   expect((await node.run({ env })).status).toBe(0);
-  for (const name of ["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`, `net.d/${KUBECONFIG}`, "net.d/netplug-tls/etcd-ca"]) {
+  for (const name of PLACES) {
     const path = join(node.folder, name);
     rmSync(path);
     make(path);
@@ -75,10 +76,32 @@ test.each(NO_FILES)("%s in the place of a file that is installed stays, and stop
     expect(errorOf(await node.run({ env }))).toBe(`install "${path}": ${what} is there, want a file or nothing`);
     expect(idOf(path)).toEqual(before);
     // as the message says
-    rmSync(path);
+    rmSync(path, { recursive: true });
     expect((await node.run({ env })).status).toBe(0);
   }
 });
+
+test.each(NO_FILES)(
+  "%s that comes there later is told of, and keeps the node from being ready until it is taken away",
+  async (what, make) => {
+    await using api = startTokenServer();
+    using node = new InstallNode();
+    node.write("assets/etcd-ca", "ca");
+    await using staying = await stay(node, { env: { K8S_API_ENDPOINT: api.url, STATE_FILE: join(node.folder, "state") } });
+    for (const name of PLACES) {
+      const path = join(node.folder, name);
+      rmSync(path);
+      make(path);
+      const before = idOf(path);
+      await staying.look();
+      const reason = `files cannot be kept in place: install "${path}": ${what} is there, want a file or nothing`;
+      expect([JSON.parse(node.read("state")), idOf(path)]).toEqual([{ ready: false, reason }, before]);
+      rmSync(path, { recursive: true });
+      await staying.look();
+      expect([node.read("state"), node.read(name).length > 0]).toEqual([expect.stringContaining('"ready":true'), true]);
+    }
+  },
+);
 
 test("for a folder in the place of an executable nothing is copied, nor for one in that of a certificate its key replaced", async () => {
   using node = new InstallNode();
@@ -87,7 +110,7 @@ test("for a folder in the place of an executable nothing is copied, nor for one 
   const replace = (name: string): string => {
     rmSync(join(node.folder, name));
     mkdirSync(join(node.folder, name));
-    return `install "${join(node.folder, name)}": rename onto "${join(node.folder, name)}": EISDIR (is a directory)`;
+    return `install "${join(node.folder, name)}": a folder is there, want a file or nothing`;
   };
   const certificate = replace("net.d/netplug-tls/etcd-cert");
   for (const name of ["etcd-cert", "etcd-key"]) node.write(`assets/${name}`, "2");

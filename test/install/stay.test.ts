@@ -40,20 +40,6 @@ describe("files", () => {
     expect(node.content()["bin/netplug-ipam"]?.text).toBe("the executable\n");
   });
 
-  test.each(paths)("a folder in the place of %s is told of, and keeps the node from being ready until it is taken away", async (path) => {
-    await using api = startTokenServer();
-    node.write("assets/etcd-ca", "ca");
-    await using staying = await stay({ env: { K8S_API_ENDPOINT: api.url, STATE_FILE: join(node.folder, "state") } });
-    const whole = join(node.folder, path);
-    rmSync(whole);
-    mkdirSync(whole);
-    await staying.look();
-    expect(node.read("state")).toMatch(new RegExp(`"reason":"files cannot be kept in place: install .*${path}.*EISDIR`));
-    rmSync(whole, { recursive: true });
-    await staying.look();
-    expect([node.read("state"), node.read(path).length > 0]).toEqual([expect.stringContaining('"ready":true'), true]);
-  });
-
   test.each(["bin", "net.d"])("come back with the folder %s that they are in", async (folder) => {
     await using api = startTokenServer();
     await using staying = await stay({ env: { K8S_API_ENDPOINT: api.url } });

@@ -3,16 +3,12 @@
 import { messageOf, NetplugError, orNothing } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { describeType, isLink } from "../../linux/file-type.ts";
-import { KernelError } from "../../linux/kernel-error.ts";
 import type { FileStat } from "../../linux/stat.ts";
 import type { InstallHost } from "../host.ts";
 import type { DurableFiles } from "./durable-files.ts";
 
 /** Ends the name of a file that is being made: no runtime takes it for a config, and whoever holds the folder's lock may remove it. */
 const TEMPORARY = ".netplug-tmp";
-
-/** @see include/uapi/asm-generic/errno-base.h */
-const EISDIR = 21;
 
 /** A file that is to be put in its place. */
 interface NewFile {
@@ -102,12 +98,12 @@ export function isWritten(
 }
 
 /**
- * Whether nothing is there, or what nobody writes as that file: one without content, which a crash of the machine may leave, or a folder, such as
- * a mistaken mount makes. A folder stays: whoever puts the file there fails, and says so.
+ * Whether nothing is there, or what nobody writes as that file: one without content, which a crash of the machine may leave, or what is neither
+ * a file nor a symbolic link, such as a folder that a mistaken mount makes. That stays: whoever puts the file there fails, and says so.
  */
 export function isGone(disk: Pick<DurableFiles, "statLink">, path: string): boolean {
   const facts = disk.statLink(path);
-  return facts === undefined || facts.isFolder || (facts.isRegular && facts.sizeBytes === 0);
+  return facts === undefined || !(isLink(facts) || (facts.isRegular && facts.sizeBytes > 0));
 }
 
 /** Whether a file of this name is one that {@link putAtomically} was making. */
@@ -127,14 +123,9 @@ export function requireFile(path: string, facts: FileStat): void {
 }
 
 function requireReplaceable(disk: DurableFiles, path: string): void {
+  // Of a folder the kernel would say so only once a hundred megabytes were copied, every ten seconds.
   const there = orNothing(() => disk.statLink(path));
-  if (there === undefined || isLink(there)) return;
-  if (!there.isFolder) requireFile(path, there);
-  else {
-    // What the kernel would say once a hundred megabytes were copied, every ten seconds.
-    const cause = new KernelError({ operation: "rename onto", object: path, errno: EISDIR, kind: "ioFailure" });
-    throw new NetplugError("ioFailure", `install ${quote(path)}: ${cause.message}`, { cause });
-  }
+  if (there !== undefined && !isLink(there)) requireFile(path, there);
 }
 
 /** The first failure is what counts; whoever locks the folder next tries again. */
