@@ -145,17 +145,13 @@ function readService(env: Environment): Settings["service"] {
   if ((host === undefined) !== (port === undefined)) {
     throw new NetplugError("invalidConfig", "read KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: got one of them, want both or none");
   }
-  // In a URL the rest would be its path, and the API server looked for elsewhere.
-  for (const [name, text] of [["KUBERNETES_SERVICE_HOST", host] as const, ["KUBERNETES_SERVICE_PORT", port] as const])
-    if (text !== undefined && /[/?#\\]/.test(text)) throw fault(name, text, "it without a scheme and a path");
   return { protocol: readChoice(env, "KUBERNETES_SERVICE_PROTOCOL", ["https", "http"]) ?? "https", host, port };
 }
 
-function toKubeSettings(env: Environment, { protocol, host, port }: Settings["service"]): KubeSettings | undefined {
+function toKubeSettings(env: Environment, service: Settings["service"]): KubeSettings | undefined {
   const { kubeconfig, k8sAPIEndpoint, k8sAPIToken: token, k8sCAFile: caFile } = datastoreSettingsOfEnvironment(env);
-  const own = host === undefined || port === undefined ? undefined : toServerUrl(host, port).replace(/^https/, protocol);
   // A kubeconfig says its own server.
-  const apiRoot = k8sAPIEndpoint ?? (kubeconfig === undefined ? own : undefined);
+  const apiRoot = k8sAPIEndpoint ?? (kubeconfig === undefined ? toServiceUrl(service) : undefined);
   if (kubeconfig === undefined && apiRoot === undefined) return undefined;
   const names = {
     apiRoot: variableOf("k8sAPIEndpoint", env) ?? "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT",
@@ -163,6 +159,16 @@ function toKubeSettings(env: Environment, { protocol, host, port }: Settings["se
     caFile: variableOf("k8sCAFile", env),
   };
   return { kubeconfig, apiRoot, token, caFile, names };
+}
+
+/** @returns undefined when nothing says it */
+function toServiceUrl({ protocol, host, port }: Settings["service"]): string | undefined {
+  if (host === undefined || port === undefined) return undefined;
+  // In a URL what follows would be its path, and the API server looked for elsewhere.
+  const hasMore = (text: string): boolean => /[/?#\\]/.test(text);
+  if (hasMore(host)) throw fault("KUBERNETES_SERVICE_HOST", host, "a host name or an IP address");
+  if (hasMore(port)) throw fault("KUBERNETES_SERVICE_PORT", port, "a port number");
+  return toServerUrl(host, port).replace(/^https/, protocol);
 }
 
 function readMtu(env: Environment): number {
