@@ -268,6 +268,7 @@ const VALUES: readonly unknown[] = [
   "",
   "true",
   "1.1.0",
+  "1.1.0.0",
   "v1",
   [],
   ["1.0.0"],
@@ -283,7 +284,7 @@ test.skipIf(driver === undefined)(
   "an installer refuses keys of a network config just where libcni does (needs go)",
   async () => {
     const ofList = ["cniVersion", "cniVersions", "disableCheck", "disableGC", "loadOnlyInlinedPlugins"];
-    const ofPlugin = ["capabilities", "ipam", "dns"];
+    const ofPlugin = ["cniVersion", "name", "capabilities", "ipam", "dns", "prevResult"];
     const inDns = ["nameservers", "domain", "search", "options"];
     const base = { name: "pods", cniVersion: "1.0.0" };
     const documents: readonly Json[] = VALUES.flatMap((value) => [

@@ -40,9 +40,11 @@ const OF_LIST: readonly Key[] = [
 
 /** Of a plugin. @see pkg/types/types.go, PluginConf */
 const OF_PLUGIN: readonly Key[] = [
-  { name: "capabilities", want: "an object of true and false", fits: isFlagsOrNull },
+  ...["cniVersion", "name"].map((name) => ({ name, want: "a text", fits: isTextOrNull })),
+  { name: "capabilities", want: "an object with true or false for each capability", fits: isFlagsOrNull },
   { name: "ipam", want: 'an object whose "type" is a text', fits: isIpam },
-  { name: "dns", want: "an object of texts and lists of texts", fits: isDns },
+  { name: "dns", want: 'an object with lists of texts as "nameservers", "search" and "options", and a text as "domain"', fits: isDns },
+  { name: "prevResult", want: "an object", fits: (value) => value === null || isJsonObject(value) },
 ];
 
 /** A key that does not fit; both for messages that show nothing else of the config. */

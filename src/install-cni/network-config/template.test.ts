@@ -78,8 +78,10 @@ describe("what a runtime takes for a network config", () => {
     [
       '{"name": "a", "type": "x", "capabilities": {"ips": "true"}}',
       "10.conf",
-      '"capabilities": got an object, want an object of true and false',
+      '"capabilities": got an object, want an object with true or false for each capability',
     ],
+    ['{"name": "a", "type": "x", "dns": {"nameservers": "a"}}', "10.conf", 'want an object with lists of texts as "nameservers", "search"'],
+    ['{"name": "a", "type": "x", "cniVersion": 1.1}', "10.conf", '"cniVersion": got 1.1, want a text'],
     ['{"name": "a"}', "10.conf", '"type": got nothing'],
     ['{"name": "a", "type": ""}', "10.conf", '"type": got "", want the name of a plugin'],
     ['{"name": "a", "type": ["x"]}', "10.conf", '"type": got a list'],
