@@ -3,6 +3,8 @@
 import { expect, test } from "bun:test";
 import { lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { Clock } from "../../src/lib/ports.ts";
 import { CONFLIST, errorOf, filesWith, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
 import { stay } from "./support/stay.ts";
 
@@ -145,4 +147,32 @@ test.each<[env: Readonly<Record<string, string>>, message: string]>([
   using node = new InstallNode();
   expect(errorOf(await node.run({ env }))).toBe(message);
   expect(node.content()).toEqual({});
+});
+
+test("a kubeconfig's exec plugin that fails is no mistake at once: it is asked again, and told of when that lasts", async () => {
+  using node = new InstallNode();
+  const asked = join(node.folder, "asked");
+  const exec = {
+    apiVersion: "client.authentication.k8s.io/v1",
+    command: "/bin/sh",
+    args: ["-c", `echo >> ${asked}; exit 3`],
+    interactiveMode: "Never",
+  };
+  const kubeconfig = {
+    "current-context": "a",
+    contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
+    clusters: [{ name: "a", cluster: { server: "https://127.0.0.1:1" } }],
+    users: [{ name: "a", user: { exec } }],
+  };
+  node.write("kubeconfig", JSON.stringify(kubeconfig));
+  let aheadMs = 0;
+  const clock: Clock = {
+    ...systemClock,
+    monotonic: () => systemClock.monotonic() + aheadMs,
+    sleep: async (ms) => void (aheadMs += ms),
+  };
+  const run = await node.run({ env: { KUBECONFIG: join(node.folder, "kubeconfig") }, host: { clock } });
+  expect(errorOf(run)).toMatch(/^run exec plugin "\/bin\/sh" of .*: it ended with status 3$/);
+  expect(node.read("asked").length).toBeGreaterThan(2);
+  expect(Object.keys(node.content())).toEqual(["bin/netplug", "bin/netplug-ipam"]);
 });
