@@ -1,8 +1,8 @@
 /** The process is killed at each thing that it does to files: nobody ever sees a part of one, and the next run sets everything right. */
 
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { DurableFiles } from "../../src/install-cni/files/durable-files.ts";
 import { durableFiles } from "../../src/linux/durable-files.ts";
 import { share } from "../support/share.ts";
@@ -36,6 +36,14 @@ const SCENARIOS: readonly Scenario[] = [
       node.write("net.d/10-old.conflist", "{}");
       node.setExecutable(NEW);
       for (const [name, text] of Object.entries(ASSETS)) node.write(name, text);
+    },
+  },
+  {
+    name: "a node whose certificates are gone",
+    prepare: async (node) => {
+      for (const name of Object.keys(ASSETS)) node.write(name, "old");
+      expect((await node.run({ env: envOf(node) })).status).toBe(0);
+      for (const name of Object.keys(ASSETS)) rmSync(join(node.folder, name));
     },
   },
 ];
@@ -124,6 +132,10 @@ function findParts(before: Content, now: Content): readonly string[] {
   }
   const isNewConfig = now[`net.d/${CONFLIST}`] !== undefined && now[`net.d/${CONFLIST}`]?.text !== before[`net.d/${CONFLIST}`]?.text;
   const needed = ["bin/netplug", "bin/netplug-ipam", `net.d/${KUBECONFIG}`];
+  const named = now[`net.d/${CONFLIST}`]?.text.match(/netplug-tls\/[a-z-]+/g) ?? [];
+  faults.push(
+    ...named.filter((name) => now[`net.d/${name}`] === undefined).map((name) => `the network config names ${name}, which is not there`),
+  );
   if (isNewConfig) faults.push(...needed.filter((path) => !complete(path)).map((path) => `the network config is there before ${path}`));
   if (Object.keys(before).some((path) => path.endsWith(".conflist")) && !Object.keys(now).some((path) => path.endsWith(".conflist"))) {
     faults.push("there is no network config any more");
@@ -143,7 +155,9 @@ function findFaults(now: Content, env: Readonly<Record<string, string>> = {}): r
   if (access?.mode !== 0o600 || !/"token": "token-\d+"/.test(access.text)) faults.push("the kubeconfig is another");
   for (const [path, text] of Object.entries(ASSETS)) {
     const copy = now[path.replace("assets", "net.d/netplug-tls")];
-    if (env["CNI_OLD_CONF_NAME"] !== undefined && (copy?.text !== text || copy.mode !== 0o600)) faults.push(`${path} is not copied`);
+    if (env["CNI_OLD_CONF_NAME"] === undefined) {
+      if (copy !== undefined) faults.push(`${path} is still copied`);
+    } else if (copy?.text !== text || copy.mode !== 0o600) faults.push(`${path} is not copied`);
   }
   return faults;
 }
