@@ -209,6 +209,23 @@ describe.concurrent("a client certificate", () => {
     expect(reads).toBeGreaterThan(1);
   });
 
+  test("that is another at each look, and never fits its key, ends the request after a few tries, which may be made again", async () => {
+    const others = [ca.issueClient("netplug-first"), ca.issueClient("netplug-second")];
+    let reads = 0;
+    const files: Files = {
+      ...testFiles,
+      readText: (path) => testFiles.readText(path === client.keyFile ? (others[++reads % 2]?.keyFile ?? path) : path),
+    };
+    const config = { endpoints: [mutual.endpoint], caCertFile: ca.certFile, ...client };
+    const error = await failureOf(create(openEtcd(config, { files }), "never"));
+    expect([error instanceof OutcomeUnknown, error.kind, error.message]).toEqual([
+      false,
+      "tryAgainLater",
+      `commit to etcd: ${mutual.endpoint}: cannot connect`,
+    ]);
+    expect(reads).toBeLessThan(20);
+  });
+
   test("whose key does not match is told as never sent, over the gateway and over gRPC", async () => {
     const key = readFileSync(ca.issueClient("netplug-other").keyFile, "utf8");
     const tls = { ca: [readFileSync(ca.certFile, "utf8")], cert: readFileSync(client.certFile, "utf8"), key };
