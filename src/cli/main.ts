@@ -3,6 +3,7 @@
 import { run } from "@stricli/core";
 import { VERSION } from "../lib/version.ts";
 import { buildCli, commandOf } from "./grammar/app.ts";
+import { requireArguments } from "./grammar/argument-fault.ts";
 import { type CliContext, NO_PROPOSALS } from "./grammar/context.ts";
 import { EXIT, statusOf, toFailureText, UsageError } from "./failures/failure.ts";
 import { type Invocation, toCommandLine } from "./failures/suggested-commands.ts";
@@ -51,10 +52,15 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
     if (error instanceof UsageError) return report(error);
     throw error;
   }
-  const { words: named, flags } = commandOf(words);
-  command = named;
-  const context: CliContext = { ...base, propose: NO_PROPOSALS, cli: { io, options, program } };
-  await run(buildCli(program, flags), words, context);
+  const named = commandOf(words);
+  command = named.words;
+  const context: CliContext = {
+    ...base,
+    checkArguments: (given) => requireArguments(given, words, named),
+    propose: NO_PROPOSALS,
+    cli: { io, options, program },
+  };
+  await run(buildCli(program, named), words, context);
   if (status !== undefined) return status;
   // Only help, and what the parser refused, end without a command that ran.
   if (base.process.exitCode === 0) return EXIT.done;

@@ -1,7 +1,7 @@
 /** What may come next on a command line: asked by the shells' scripts as `__complete WORD… PARTIAL`. */
 
 import { proposeCompletions } from "@stricli/core";
-import { buildCli } from "../grammar/app.ts";
+import { buildCli, commandOf } from "../grammar/app.ts";
 import type { CliContext } from "../grammar/context.ts";
 import type { Cli } from "../io.ts";
 import { proposalsOf } from "./proposals.ts";
@@ -28,15 +28,17 @@ interface Proposal {
 export async function complete(
   argv: readonly string[],
   { io, program }: Pick<Cli, "io" | "program">,
-  context: Omit<CliContext, "cli" | "propose">,
+  context: Omit<CliContext, "checkArguments" | "cli" | "propose">,
 ): Promise<string> {
   try {
     const { before, partial, attached } = splitPartial(argv);
     const { options, words } = parseCommandLine(before);
     const cli: Cli = { io: { ...io, stderr: { isTerminal: false, write: () => undefined, drained: async () => true } }, options, program };
     const propose = proposalsOf(cli, words);
-    const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl"), [...words, partial], {
+    const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl", commandOf(words)), [...words, partial], {
       ...context,
+      // No command runs.
+      checkArguments: () => undefined,
       cli,
       propose,
     });

@@ -9,7 +9,7 @@ import { UsageError } from "../failures/failure.ts";
 import * as flags from "./flags.ts";
 import { ipamCommands } from "./ipam-commands.ts";
 import { resourceCommands } from "./resource-commands.ts";
-import { toArgumentFault, toKebab } from "./argument-fault.ts";
+import { type NamedCommand, toArgumentFault, toKebab } from "./argument-fault.ts";
 import { commandMeantBy } from "../arguments/other-tools.ts";
 
 const init = buildCommand<NoFlags, [], CliContext>({
@@ -111,14 +111,6 @@ function describeDatastores(program: string): readonly string[] {
 /** How similar a proposed command must be: better none than a silly one. */
 const DISTANCE = { threshold: 4, weights: { insertion: 1, deletion: 3, substitution: 2, transposition: 0 } } as const;
 
-/** What a message about a command line may propose. */
-interface NamedCommand {
-  /** The words at the beginning that name a command. */
-  readonly words: readonly string[];
-  /** The options that it has, in kebab case. */
-  readonly flags: readonly string[];
-}
-
 type RoutingTarget = NonNullable<ReturnType<ReturnType<typeof buildRoot>["getRoutingTargetForInput"]>>;
 
 /** The command that a command line begins with. */
@@ -131,12 +123,12 @@ export function commandOf(words: readonly string[]): NamedCommand {
     target = next;
     count++;
   }
-  const flags = "parameters" in target ? Object.keys(target.parameters.flags ?? {}) : [];
-  return { words: words.slice(0, count), flags: flags.map(toKebab) };
+  const { flags = {}, aliases = {} } = "parameters" in target ? target.parameters : {};
+  return { words: words.slice(0, count), flags: Object.keys(flags).map(toKebab), letters: Object.keys(aliases) };
 }
 
-/** Builds the application. @param name what it was called as @param flags those of the command that is called */
-export function buildCli(name: string, flags: readonly string[] = []): Application<CliContext> {
+/** Builds the application. @param name what it was called as @param command the one that is called */
+export function buildCli(name: string, command: NamedCommand): Application<CliContext> {
   return buildApplication(buildRoot(name), {
     name,
     scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true, distanceOptions: DISTANCE },
@@ -145,7 +137,7 @@ export function buildCli(name: string, flags: readonly string[] = []): Applicati
     localization: {
       text: {
         ...text_en,
-        exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown, flags)}`,
+        exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown, command)}`,
         noCommandRegisteredForInput: ({ input, corrections }) => {
           if (input.startsWith("-")) return `${name}: read option ${quote(input)}: there is none before a command`;
           const isHint = corrections.length > 0 && commandMeantBy([input]) === undefined;

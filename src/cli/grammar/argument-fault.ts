@@ -14,21 +14,34 @@ import {
 import { messageOf } from "../../lib/errors.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
+import { UsageError } from "../failures/failure.ts";
+
+/** What a message about a command line may propose. */
+export interface NamedCommand {
+  /** The words at the beginning that name a command. */
+  readonly words: readonly string[];
+  /** The options that it has, in kebab case. */
+  readonly flags: readonly string[];
+  /** The letters that some of them have. */
+  readonly letters: readonly string[];
+}
 
 /**
  * Why the command line was not understood, in one line. Classes are told apart by themselves: bundling changes their names.
  *
- * @param flags those that the command has, in kebab case
+ * @param command the one that is called
  */
-export function toArgumentFault(thrown: unknown, flags: readonly string[]): string {
+export function toArgumentFault(thrown: unknown, command: NamedCommand): string {
   if (thrown instanceof ArgumentParseError)
     return `read ${toArgumentName(thrown.externalFlagNameOrPlaceholder)}: ${messageOf(thrown.exception)}`;
   // The parser compares with the names in camel case, which are farther from what people type.
   if (thrown instanceof FlagNotFoundError)
-    return toNoOption(thrown.input, flagMeantBy(thrown.input, flags) ?? thrown.corrections.map((one) => `--${toKebab(one)}`).join(" or "));
-  // To the parser one letter is no name of an option.
-  const [, word] = (thrown instanceof UnexpectedPositionalError && /^--([^=]+)/.exec(thrown.input)) || [];
-  if (word !== undefined) return toNoOption(word, flagMeantBy(word, flags));
+    return toNoOption(
+      `--${thrown.input}`,
+      optionMeantBy(thrown.input, command) ?? thrown.corrections.map((one) => `--${toKebab(one)}`).join(" or "),
+    );
+  const fault = thrown instanceof UnexpectedPositionalError ? toStrayOption(thrown.input, command) : undefined;
+  if (fault !== undefined) return fault;
   if (thrown instanceof AliasNotFoundError) return `read option ${quote(`-${thrown.input}`)}: there is none`;
   if (thrown instanceof EnumValidationError)
     return `read option "--${thrown.externalFlagName}": got ${quote(thrown.input)}, want ${thrown.values.join(", ")}`;
@@ -41,16 +54,39 @@ export function toArgumentFault(thrown: unknown, flags: readonly string[]): stri
   return messageOf(thrown);
 }
 
-function toNoOption(word: string, meant = ""): string {
-  return `read option ${quote(`--${word}`)}: there is none${meant === "" ? "" : `, did you mean ${meant}?`}`;
+/**
+ * Checks what the parser took for arguments, before they are taken for names of objects.
+ *
+ * @param given those arguments
+ * @param words all of the command line; what stands behind `--` is an argument whatever it begins with
+ * @throws {UsageError} an option that there is not
+ */
+export function requireArguments(given: readonly unknown[], words: readonly string[], command: NamedCommand): void {
+  const dashes = words.indexOf("--");
+  const escaped = dashes < 0 ? 0 : words.length - dashes - 1;
+  for (const word of given.slice(0, given.length - escaped)) {
+    const fault = typeof word === "string" ? toStrayOption(word, command) : undefined;
+    if (fault !== undefined) throw new UsageError(fault);
+  }
 }
 
-/** The flag that is misspelt by a letter, or the only one that begins so. */
-function flagMeantBy(word: string, flags: readonly string[]): string | undefined {
-  const near = nearestName(word, flags);
-  const beginning = flags.filter((flag) => flag.startsWith(word));
+/** To the parser what has one letter behind two dashes is no option, nor what begins with anything but a letter. */
+function toStrayOption(word: string, command: NamedCommand): string | undefined {
+  const [, option, name = ""] = /^(-+([^-=][^=]*))/.exec(word) ?? [];
+  return option === undefined ? undefined : toNoOption(option, optionMeantBy(name, command));
+}
+
+function toNoOption(option: string, meant = ""): string {
+  return `read option ${quote(option)}: there is none${meant === "" ? "" : `, did you mean ${meant}?`}`;
+}
+
+/** The one that is misspelt by a letter, the only one that begins so, or the one that has this letter. */
+function optionMeantBy(name: string, { flags, letters }: NamedCommand): string | undefined {
+  const near = nearestName(name, flags);
+  const beginning = flags.filter((flag) => flag.startsWith(name));
   const meant = near ?? (beginning.length === 1 ? beginning[0] : undefined);
-  return meant === undefined ? undefined : `--${meant}`;
+  if (meant !== undefined) return `--${meant}`;
+  return letters.includes(name) ? `-${name}` : undefined;
 }
 
 /** Options are kept in camel case and written in kebab case. */

@@ -1,0 +1,51 @@
+/** Options that the parser of commands takes for arguments: to it, one letter behind two dashes is no name of an option. */
+
+import { expect, test } from "bun:test";
+import { resourceYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+
+const world = shareEtcdCliWorld((one) => one.done(["init"]));
+
+test.each([
+  ["get --f pools.yaml", "--f", "--filename"],
+  ["get ipp --o yaml", "--o", "--output"],
+  ["get ipp --o=yaml", "--o", "--output"],
+  ["get wep --n shop", "--n", "-n"],
+  ["get wep --A", "--A", "-A"],
+  ["get nodes --l=rack=r1", "--l", "-l"],
+  ["get ipp ---output yaml", "---output", "--output"],
+  ["get ipp -1", "-1", undefined],
+  ["get ipp -é", "-é", undefined],
+  ["get ipp --x=--y -- --z", "--x", undefined],
+  ["delete ipp --f pools.yaml", "--f", "--filename"],
+  ["delete --n shop wep a", "--n", "--namespace"],
+  ["patch ipp blue --p {} -p {}", "--p", "--patch"],
+  ["label --f node n1 a=b", "--f", undefined],
+  ["label node n1 --o=true a=b", "--o", "--overwrite"],
+  ["completion --b", "--b", undefined],
+  ["init --x", "--x", undefined],
+  ["init -1", "-1", undefined],
+  ["ipam show --o json", "--o", "--output"],
+  ["diff --f pools.yaml", "--f", "--filename"],
+])("%s is wrong usage: there is no option %p", async (line, option, meant) => {
+  const words = line.split(" ");
+  const hint = meant === undefined ? "" : `, did you mean ${meant}?`;
+  const command = words[0] === "ipam" ? "ipam show" : words[0];
+  expect(await world.ctl(words)).toEqual({
+    status: 2,
+    stdout: "",
+    stderr: `netplugctl: read option "${option}": there is none${hint}\nnext: netplugctl ${command} --help\n`,
+  });
+});
+
+test("behind -- a word is what it stands for, as is one that does not begin with a dash", async () => {
+  expect((await world.ctl(["get", "ipp", "--", "--f"])).stderr).toStartWith('netplugctl: find ippool "--f": there is none\n');
+  expect((await world.ctl(["get", "ipp/--f"])).stderr).toStartWith('netplugctl: find ippool "--f": there is none\n');
+  expect((await world.ctl(["get", "ipp", "-"])).stderr).toStartWith('netplugctl: find ippool "-": there is none\n');
+});
+
+test("the value of an option may begin with a dash", async () => {
+  await world.create(resourceYaml("Node", "n1"));
+  expect((await world.ctl(["get", "nodes", "-o", "--o"])).stderr).toStartWith('netplugctl: read option "--output": got "--o", want json');
+  expect((await world.ctl(["patch", "node", "n1", "-p", "-1"])).stderr).not.toContain("there is none");
+});
