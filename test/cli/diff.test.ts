@@ -197,6 +197,17 @@ describe("of a datastore that was never initialised", () => {
     expect(await world.done(["apply", "-f", "-"], { stdin: tier({ labels: { team: "a" } }) })).toBe("tier/default configured\n");
   });
 
+  test("what apply makes up for it is not shown as a value that there is: nobody can give it", async () => {
+    for (const spec of [{ datastoreReady: false }, { clusterGUID: "0123456789abcdef0123456789abcdef" }]) {
+      const stdin = resourceYaml("ClusterInformation", "default", spec);
+      const { status, stdout, stderr } = await world.ctl(["diff", "-f", "-"], { stdin });
+      expect([status, stdout]).toEqual([2, ""]);
+      expect(stderr).toContain(`, want "one that apply makes up": it cannot be changed`);
+      expect(stderr).not.toMatch(/want "[0-9a-f]{32}"/);
+    }
+    expect(await everything()).toEqual({});
+  });
+
   test("one that lacks a tier only was initialised", async () => {
     await world.done(["init"]);
     await world.etcd.ctl(["del", "/netplug/v3/tiers/default"]);
