@@ -71,6 +71,8 @@ export interface Cli {
   readonly options: GlobalOptions;
   /** What the program was called as: decides on the default datastore, and begins the commands that messages propose. */
   readonly program: string;
+  /** The words that name the command; absent where one is being typed. */
+  readonly command?: readonly string[];
 }
 
 /** Writes one line to stdout, or several; of control characters only those between them. */

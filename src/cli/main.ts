@@ -58,7 +58,7 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
     ...base,
     checkArguments: (given) => requireArguments(given, words, named),
     propose: NO_PROPOSALS,
-    cli: { io, options, program },
+    cli: { io, options, program, command },
   };
   await run(buildCli(program, named), words, context);
   if (status !== undefined) return status;

@@ -141,7 +141,7 @@ describe("what goes wrong", () => {
     const env = { ...TYPE, KUBECONFIG: world.api.issue("alice").kubeconfigFile };
     expect(await ask([], { env })).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining("netplugctl: list tiers.netplug.io is not permitted; role netplug-admin (code 108)\n"),
+      stderr: expect.stringContaining("netplugctl: list tiers.netplug.io is not permitted; role netplug-view (code 108)\n"),
     });
   });
 

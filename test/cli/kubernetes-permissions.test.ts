@@ -62,6 +62,11 @@ const WEB: PodTemplate = {
 const GET_ENDPOINT = ["get", "workloadendpoint", "n1-k8s-web-eth0"] as const;
 const RELEASE = ["ipam", "release", `--ip=${HELD}`] as const;
 
+const ONLY_SHOWS = /^(get|diff|version|ipam show|ipam explain|ipam check)\b/;
+
+/** What a denial of a command names: the role that is enough for all of it. */
+const roleFor = (argv: readonly string[]): string => (ONLY_SHOWS.test(argv.join(" ")) ? "netplug-view" : "netplug-admin");
+
 /** One of each command, in an order in which all succeed. */
 const COMMANDS: readonly (readonly [argv: readonly string[], stdin?: string])[] = [
   [["init"]],
@@ -155,7 +160,7 @@ test("ipam adopt fails where the plugin cannot be told which blocks there are, a
 describe("with the role for viewers", () => {
   test("every command that only shows does so (needs cluster)", async () => {
     await allocateFor(world.datastore, "c-web", "n1", { address: "10.65.0.9" }); // else check says what to do
-    for (const [argv] of COMMANDS.filter(([words]) => /^(get|version|ipam show|ipam explain|ipam check)\b/.test(words.join(" "))))
+    for (const [argv] of COMMANDS.filter(([words]) => ONLY_SHOWS.test(words.join(" "))))
       expect([argv, await world.ctl(argv, { env: viewer })]).toMatchObject([argv, { stderr: "" }]);
   });
 
@@ -183,6 +188,16 @@ describe("with the role for viewers", () => {
     ]);
   });
 });
+
+test.each(["get ippools", "version", "diff -f -", "ipam show", "ipam explain --node=n1", "ipam check"])(
+  "whoever may nothing is told that the role for viewers is enough for %s (needs cluster)",
+  async (line) => {
+    const nobody = { KUBECONFIG: world.api.issue("nobody").kubeconfigFile };
+    const { stderr } = await world.ctl(line.split(" "), { env: nobody, stdin: poolYaml("viewed", "10.91.0.0/24") });
+    expect(stderr).toContain("is not permitted; role netplug-view");
+    expect(stderr).not.toContain("netplug-admin");
+  },
+);
 
 type Denial = readonly [resource: string, verb: string, argv: readonly string[], denied: string];
 
@@ -237,7 +252,7 @@ test.each(DENIALS)("without %s %s: %j is code 108 (needs cluster)", async (resou
     expect(await world.ctl(argv, { env, stdin: poolYaml("late", "10.90.0.0/24") })).toMatchObject({
       status: 1,
       stdout: "",
-      stderr: expect.stringContaining(`netplugctl: ${denied} is not permitted; role netplug-admin (code 108)\n`),
+      stderr: expect.stringContaining(`netplugctl: ${denied} is not permitted; role ${roleFor(argv)} (code 108)\n`),
     });
   } finally {
     await grant(ROLE);

@@ -67,7 +67,7 @@ test("whoever may not list them makes pools without a word, and hears from the c
   expect(made).toEqual({ status: 0, stdout: "ippool/x created\n", stderr: "" });
   const { status, stdout, stderr } = await world.ctl(["ipam", "check"], { env });
   expect([status, stdout]).toEqual([0, expect.stringContaining("found 0 problems\n")]);
-  expect(stderr).toBe("pools are not compared with Services: list servicecidrs.networking.k8s.io is not permitted; role netplug-admin\n");
+  expect(stderr).toBe("pools are not compared with Services: list servicecidrs.networking.k8s.io is not permitted; role netplug-view\n");
 });
 
 test("whoever makes a pool hears why that took long, where nobody answers for Services (needs cluster)", async () => {

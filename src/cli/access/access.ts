@@ -13,7 +13,7 @@ import { warnOfPlaintext } from "../../datastore/config/plaintext-endpoints.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { AdvisedFailure } from "../failures/failure.ts";
-import { type Cli, type CliIo, type GlobalOptions, note, type OpenKube } from "../io.ts";
+import { type Cli, note, type OpenKube } from "../io.ts";
 import { settingsOfFile } from "./config-file.ts";
 import { adviceFor, originOfEtcd } from "./reach.ts";
 import { nameOrigins, originOf } from "./setting-origin.ts";
@@ -22,11 +22,11 @@ import { tellingReads } from "./telling-reads.ts";
 /** What a person types to call us through `kubectl`. */
 const KUBECTL_PLUGIN = "kubectl netplug";
 
-/**
- * For calls by a person: no rate limit of ours, for somebody waits and the API server has its own; proxy variables count; the role permits
- * every command.
- */
-const BY_HAND = { qps: 0, usesProxyVariables: true, role: "netplug-admin" } as const;
+/** For calls by a person: no rate limit of ours, for somebody waits and the API server has its own; proxy variables count. */
+const BY_HAND = { qps: 0, usesProxyVariables: true } as const;
+
+/** Commands that only show something: the role for viewers permits all of them. */
+const SHOWING: ReadonlySet<string> = new Set(["get", "diff", "version", "ipam show", "ipam explain", "ipam check"]);
 
 /**
  * Opens the datastore for one piece of work and lets go of it.
@@ -109,14 +109,15 @@ export async function datastoreConfigOf(cli: Cli): Promise<DatastoreConfig> {
   const settings: DatastoreSettings = isKubeNamed && !isEtcdNamed ? { datastoreType: "kubernetes", ...merged } : merged;
   try {
     const config = toDatastoreConfig(settings, (name) => originOf(name, cli));
-    return config.type === "kubernetes" ? { ...config, kubernetes: complete(config.kubernetes, io, options) } : config;
+    return config.type === "kubernetes" ? { ...config, kubernetes: complete(config.kubernetes, cli) } : config;
   } catch (thrown) {
     throw thrown instanceof NetplugError ? nameOrigins(thrown, settings, cli) : thrown;
   }
 }
 
 /** Without a kubeconfig the one that kubectl reads, else what every pod has. */
-function complete(config: KubernetesConfig, { env }: CliIo, { context }: GlobalOptions): KubernetesConfig {
+function complete(config: KubernetesConfig, { io: { env }, options: { context }, command = [] }: Cli): KubernetesConfig {
   const home = env["HOME"] ?? "";
-  return { ...config, ...BY_HAND, context, ...(home !== "" && { defaultKubeconfig: `${home}/.kube/config` }) };
+  const role = SHOWING.has(command.join(" ")) ? "netplug-view" : "netplug-admin";
+  return { ...config, ...BY_HAND, role, context, ...(home !== "" && { defaultKubeconfig: `${home}/.kube/config` }) };
 }
