@@ -29,6 +29,39 @@ test.each([
 
 test.each([
   [
+    ["get", "wep", "-Ao", "wide"],
+    ["get", "wep", "-A", "-o", "wide"],
+  ],
+  [
+    ["get", "wep", "-Awojson"],
+    ["get", "wep", "-Aw", "-o", "json"],
+  ],
+  [
+    ["get", "wep", "-wl=a=b"],
+    ["get", "wep", "-w", "-l", "a=b"],
+  ],
+  [
+    ["get", "wep", "-Aw"],
+    ["get", "wep", "-Aw"],
+  ],
+  [
+    ["get", "wep", "-A=true", "-wide"],
+    ["get", "wep", "-A=true", "-wide"],
+  ],
+  [
+    ["patch", "ipp", "-p", "-Ao", "--", "-Ao"],
+    ["patch", "ipp", "-p", "-Ao", "--", "-Ao"],
+  ],
+])("letters without a value may stand before one that has it: %j is %j", (argv, words) => {
+  expect(parseCommandLine(argv).words).toEqual(words);
+});
+
+test("the configuration file may be given so, too", () => {
+  expect(parseCommandLine(["get", "wep", "-Ac", "my.cfg"])).toEqual({ options: { config: "my.cfg" }, words: ["get", "wep", "-A"] });
+});
+
+test.each([
+  [
     ["get", "wep", "--namespace=", "web"],
     ["get", "wep", "--namespace", "", "web"],
   ],

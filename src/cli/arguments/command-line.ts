@@ -6,7 +6,7 @@ import type { GlobalOptions } from "../io.ts";
 /** The options that count for every command, and what is left for the parser of commands. */
 interface CommandLine {
   readonly options: GlobalOptions;
-  /** The rest, with values split from their short flags, and empty ones from any: `-ojson` becomes `-o json`. */
+  /** The rest, with values split from their short flags, and empty ones from any: `-ojson` becomes `-o json`, and `-Ao json` `-A -o json`. */
   readonly words: readonly string[];
 }
 
@@ -27,11 +27,15 @@ export const VALUE_FLAGS: ReadonlySet<string> = new Set(
  *
  * @throws {UsageError} an option without its value, or twice
  */
-export function parseCommandLine(argv: readonly string[]): CommandLine {
+export function parseCommandLine(given: readonly string[]): CommandLine {
+  const argv = [...given];
   const options: { config?: string; kubeconfig?: string; context?: string } = {};
   const words: string[] = [];
   const early: string[] = [];
   for (let i = 0; i < argv.length; i++) {
+    // As with kubectl, `-Ao wide`; the parser of commands takes letters together only where none has a value.
+    const [, without, last] = /^(-[Aw]+)([cflnop].*)$/s.exec(argv[i] ?? "") ?? [];
+    if (without !== undefined) argv.splice(i, 1, without, `-${last}`);
     const word = argv[i] ?? "";
     if (word === "--") return { options, words: [...words, ...early, ...argv.slice(i)] };
     const [flag, attached] = splitFlag(word);
