@@ -70,8 +70,13 @@ export function commandMeantBy(words: readonly string[], following: readonly str
   const [argument = ""] = words.slice(-1);
   const command = words.slice(0, -1).join(" ");
   if (FILE_COMMANDS.has(command) && [argument, ...following].some(isDryRun)) return "diff -f FILE";
+  if (FILE_COMMANDS.has(command)) {
+    // What a shell makes of `-f *.yaml`: one option, and files without theirs.
+    const files = [argument, ...following].filter((word) => word !== "-f" && word !== "--filename");
+    if (files.length > 0 && files.every(isFile)) return [command, ...files.map((file) => `-f ${file}`)].join(" ");
+    if (isFile(argument)) return `${command} -f ${argument}`;
+  }
   if (isPlain(argument)) {
-    if (FILE_COMMANDS.has(command) && argument.includes(".")) return `${command} -f ${argument}`;
     if (ADDRESS_COMMANDS.has(command) && tryParseAddress(argument) !== undefined) return `${command} --ip=${argument}`;
     if (NODE_COMMANDS.has(command) && isNodeName(argument)) return `${command} --node=${argument}`;
   }
@@ -83,6 +88,10 @@ export function commandMeantBy(words: readonly string[], following: readonly str
 /** Whether a shell takes it as it is, and no command takes it for an option. */
 function isPlain(word: string): boolean {
   return /^[\w.:/][\w.:/-]*$/.test(word);
+}
+
+function isFile(word: string): boolean {
+  return isPlain(word) && word.includes(".");
 }
 
 /** An option of kubectl. */
