@@ -243,6 +243,11 @@ describe("a datastore that cannot be used", () => {
       status: 0,
       stderr: `no workloadendpoints found in namespace "default"\n${begin}`,
     });
+    expect(await world.ctl(["ipam", "show", "--ip=10.65.0.1"])).toEqual({
+      status: 0,
+      stdout: "10.65.0.1 is not assigned\nit lies in no pool\nno block is claimed around it\n",
+      stderr: begin,
+    });
     for (const command of [
       ["get", "ippools"],
       ["ipam", "check"],

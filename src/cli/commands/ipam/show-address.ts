@@ -18,8 +18,12 @@ import { EXIT } from "../../failures/failure.ts";
 import { type Cli, note, say } from "../../io.ts";
 import { toReportText } from "../../output/json-yaml.ts";
 import type { ReportFormat } from "../../output/format.ts";
+import { noteIfNeverInitialised } from "../../resources/never-initialised.ts";
 import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./transact-ports.ts";
+
+/** What is also true of every address of an empty datastore. */
+const NO_POOL = "it lies in no pool";
 
 /** Prints who has the address, the pools and reservations that it lies in, and its block. */
 export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, output: ReportFormat | undefined): Promise<number> {
@@ -47,6 +51,7 @@ export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, o
   if (block === undefined) say(cli, "no block is claimed around it");
   else say(cli, `block ${toPrefixText(block.cidr)} belongs to node ${quote(block.node)}`);
   for (const reason of unread) note(cli, reason);
+  if (block === undefined && place.includes(NO_POOL)) await noteIfNeverInitialised(cli, datastore);
   return unread.size === 0 ? EXIT.done : EXIT.failed;
 }
 
@@ -79,7 +84,7 @@ async function describePlace(datastore: Datastore, ip: Address, unread: Set<stri
   });
   const reserved = reservations.filter((reservation) => toReservedSet([reservation]).has(ip));
   return [
-    ...(around.length === 0 ? ["it lies in no pool"] : around),
+    ...(around.length === 0 ? [NO_POOL] : around),
     ...reserved.map(({ value: { metadata } }) => `ipreservation ${quote(metadata.name)} reserves it`),
   ];
 }
