@@ -126,6 +126,32 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
     expect(await watch.next(1)).toEqual(["put new"]);
   });
 
+  test("reads no snapshots one right after the other where history is gone behind each", async () => {
+    await using server = await startEtcd(options);
+    const direct = openEtcd({ endpoints: [server.endpoint] });
+    const pauses: number[] = [];
+    const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+      if (ms < 30_000) pauses.push(ms);
+      await systemClock.sleep(ms, signal);
+    };
+    using watch = new PoolWatch(openEtcd({ endpoints: [server.endpoint] }, { clock: { ...systemClock, monotonic: () => 0, sleep } }));
+    const told: (string | undefined)[] = [];
+    // Each history is gone before it is followed: that begins when the next event is asked for.
+    for (const name of ["a", "b", "c"]) {
+      for (let last; last !== "in-sync"; told.push(last)) [last] = await watch.next(1);
+      await create(direct, name);
+      await commit(direct, { op: "delete", ref: poolRef(name) });
+      await compact(server);
+    }
+    expect([told, pauses]).toEqual([
+      ["reset", "in-sync", "reset", "in-sync", "interrupted", "resumed", "reset", "in-sync"],
+      [expect.any(Number)],
+    ]);
+    expect(await watch.next(4)).toEqual(["interrupted", "resumed", "reset", "in-sync"]);
+    await create(direct, "d");
+    expect(await watch.next(1)).toEqual(["put d"]);
+  });
+
   test("is not disturbed by a compaction while it is up to date", async () => {
     await using server = await startEtcd(options);
     const datastore = openEtcd({ endpoints: [server.endpoint] });

@@ -304,3 +304,37 @@ test("where history is gone, all is told anew at once, and the row of failures i
   const interrupted = ["50", "interrupted", "100", "resumed"];
   expect(await storyOf(endpoint)).toEqual(["reset", "in-sync", ...interrupted, "reset", "in-sync", ...interrupted, "delete"]);
 });
+
+test("where history is gone right behind each snapshot, snapshots after the second are read with pauses that grow", async () => {
+  const { endpoint } = serve([[CREATED, COMPACTED]]);
+  const story: string[] = [];
+  const events = watch(
+    endpoint,
+    (ms) => story.push(`${ms}`),
+    () => 0,
+  );
+  for await (const { type } of events) if (story.push(type) > 50) break;
+  const pauses = story.filter((one) => Number(one) > 0);
+  expect(pauses.slice(0, 8)).toEqual(["100", "200", "400", "800", "1600", "3200", "5000", "5000"]);
+  const again = (pause: string): readonly string[] => ["interrupted", pause, "resumed", "reset", "in-sync"];
+  expect(story.slice(0, 14)).toEqual(["reset", "in-sync", "reset", "in-sync", ...again("100"), ...again("200")]);
+});
+
+test.each([
+  [1_000, []],
+  [999, ["100", "200", "400"]],
+])("where four histories in a row are gone after %i ms each, the pauses are %j", async (standMs, pauses) => {
+  let now = 0;
+  const { endpoint } = serve(
+    [...Array.from({ length: 4 }, () => [CREATED, COMPACTED]), [CREATED, deletion("a", 6)]],
+    () => (now += standMs),
+  );
+  const story: string[] = [];
+  const events = watch(
+    endpoint,
+    (ms) => story.push(`${ms}`),
+    () => now,
+  );
+  for await (const { type } of events) if (type === "delete") break;
+  expect(story).toEqual(pauses);
+});

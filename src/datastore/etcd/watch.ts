@@ -28,6 +28,8 @@ export async function* watchEtcd(source: WatchSource, { kinds, namespace, signal
   const interruption = new Interruption();
   // Only a snapshot ends it, however long what follows one stands.
   const row = new FailureRow(source, RECONNECTING);
+  // One that is lost is begun anew at once. A snapshot is much to ask for: where history is gone right behind each, they come with pauses.
+  const histories = new FailureRow(source, RECONNECTING);
   while (!signal.aborted) {
     try {
       const snapshot = await readSnapshot(source.client, ranges, { signal });
@@ -36,7 +38,13 @@ export async function* watchEtcd(source: WatchSource, { kinds, namespace, signal
       for (const { kvs } of snapshot.ranges) yield* kvs.map((kv) => toWatchEvent({ type: "put", kv, modRevision: BigInt(kv.modRevision) }));
       yield { type: "in-sync" };
       row.succeed();
+      histories.begin();
       yield* followUntilCompacted(source, ranges, BigInt(snapshot.revision), interruption, signal);
+      if (signal.aborted || histories.end()) continue;
+      const losses = histories.fail();
+      if (losses === 1) continue;
+      yield* interruption.fail(new NetplugError("tryAgainLater", "watch etcd: the history after its snapshot is gone again"), losses);
+      await histories.pause(signal);
     } catch (thrown) {
       if (signal.aborted) return;
       yield* interruption.fail(requireRetriable(thrown), row.fail());
