@@ -35,7 +35,7 @@ test("the address of a pod that runs, whose record and allocation were cleared (
   await allocateFor(world.datastore, "c1", "n1", { address: "10.65.0.8" });
   expect(await readIpamProblems(world)).toEqual([]);
   await releaseOf(world.datastore, "c1", "n1");
-  await runWithRecord(world, "web-1", "n1", await giveAddress(world, "web-1", "n1", "10.65.0.8"));
+  await runWithRecord(world, "web-1", "n1", await giveAddress(world, "web-1", "n1", "10.65.0.8", "c-web-1", 120_000));
   expect(await readIpamProblems(world)).toEqual([
     expect.stringMatching(/^duplicate-address 10\.65\.0\.8: used by pod "prod\/web-1" .* and pod "prod\/web-0"/),
   ]);

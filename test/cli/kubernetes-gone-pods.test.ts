@@ -62,7 +62,8 @@ test("a pod that was made anew under the same name does not have the address of 
 
 test("an address that was given just now is left, for an ADD may be under way (needs cluster)", async () => {
   const pod = await run("web-0");
-  await give(pod, "n1", 0);
+  // For what is younger than 20 s the check waits.
+  await give(pod, "n1", 20_000);
   await deletePod(world.api, pod);
   const { stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
   expect(await world.ctl(["ipam", "release", "--from-report=-"], { stdin: stdout })).toMatchObject({

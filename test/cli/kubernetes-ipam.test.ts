@@ -25,7 +25,9 @@ beforeEach(async () => {
   await world.createPool("pods", "10.65.0.0/24");
 });
 
-const give = (...args: Given): Promise<string> => giveAddress(world, ...args);
+/** Unless it says otherwise so long ago that no ADD can be under way: a check would wait for that. */
+const give = (...[pod, node, ip, containerID, agoMs = 120_000]: Given): Promise<string> =>
+  giveAddress(world, pod, node, ip, containerID, agoMs);
 const run = (pod: string, node: string, ip: string): Promise<void> => runWithRecord(world, pod, node, ip);
 
 const kill = (pod: string): Promise<void> => deletePod(world.api, { namespace: "prod", name: pod });

@@ -209,7 +209,7 @@ describe("checkConsistency()", () => {
       sleeps.push(ms);
       await world.datastore.commit([{ op: "delete", ref: { kind: "WorkloadEndpoint", name: "ends", namespace: "default" } }]);
     };
-    const { problems } = await checkConsistency(world.datastore, { sleep });
+    const { problems } = await checkConsistency(world.datastore, { ...world.clock, sleep });
     expect(problems.map((problem) => [problem.class, problem.object])).toEqual([["unallocated-in-use", "10.65.0.1"]]);
     expect(sleeps).toEqual([2_000]);
   });
@@ -220,7 +220,7 @@ describe("checkConsistency()", () => {
     const ips = [await addWithEndpoint(world, "c1", { record: false }), await addWithEndpoint(world, "c2", { record: false })];
     const cleared = endpointOf("n1-cni-c1-eth0", [], { [REPORTED_ADDRESSES]: ips[0] ?? "" });
     await world.datastore.commit([{ op: "create", resource: cleared }]);
-    const { problems } = await checkConsistency(world.datastore, { sleep: () => Promise.resolve() });
+    const { problems } = await checkConsistency(world.datastore, { ...world.clock, sleep: () => Promise.resolve() });
     expect(problems.map((problem) => [problem.class, problem.object])).toEqual([
       ["unrecorded-in-use", ips[0] ?? ""],
       ["leaked-address", ips[1] ?? ""],
@@ -232,7 +232,7 @@ describe("checkConsistency()", () => {
     await world.putPool("a", "10.65.0.0/24");
     const leaked = await addWithEndpoint(world, "c1", { record: false });
     const sleep = (): Promise<void> => Promise.reject(new Error("it waits"));
-    expect((await checkConsistency(world.datastore, { sleep })).problems.map(({ object }) => object)).toEqual([leaked]);
+    expect((await checkConsistency(world.datastore, { ...world.clock, sleep })).problems.map(({ object }) => object)).toEqual([leaked]);
   });
 
   test.each([

@@ -9,6 +9,7 @@ import { type Inventory, takeInventory, type UnreadResource } from "./inventory.
 import type { PoolWarning } from "../pools/pool-warnings.ts";
 import type { ServiceCidr } from "../pools/pools-over-services.ts";
 import { type Inconsistency, PROBLEM_CLASSES } from "./problems.ts";
+import { isReported, isUnderWay, recentlyChanged } from "./under-way.ts";
 
 /** What a check looked at, and what it found. */
 export interface CheckReport {
@@ -27,61 +28,78 @@ export interface CheckReport {
 }
 
 /**
- * Milliseconds in which a kubelet tells that a pod has ended, such as a Job's: until then the pod looks as if it ran without its record, which the
- * DEL has cleared.
+ * Milliseconds between the looks. A kubelet tells within the first that a pod has ended, such as a Job's: until then the pod looks as if it ran
+ * without its record, which the DEL has cleared. Under heavy load it takes longer, and so may the second write of a call.
  */
-const KUBELET_MS = 2_000;
+const PAUSES_MS = [2_000, 4_000, 6_000, 8_000] as const;
 
 /**
- * Looks for contradictions, twice: an address that is allocated or released meanwhile may look like one. Only what both looks find is reported.
- * What only one of them could read counts as not read.
+ * Looks for contradictions, twice: an address that is allocated or released meanwhile may look like one. While something may be under way that
+ * explains what both find, it looks again, after pauses that grow. Only what all looks find is reported. What only some of them could read counts
+ * as not read.
  *
  * @param readServices gives the addresses that pools should keep clear of. @default none
  */
 export async function checkConsistency(
   datastore: Datastore,
-  clock: Pick<Clock, "sleep">,
+  clock: Pick<Clock, "now" | "sleep">,
   readServices?: () => Promise<readonly ServiceCidr[]>,
 ): Promise<CheckReport> {
-  const { found, isReported, summary } = await lookFirst(datastore, readServices);
-  if (found.size === 0) return { problems: [], ...summary, silentLeaks: 0 };
-  if (isReported) await clock.sleep(KUBELET_MS);
-  // Frees what the first look has read: the second one reads as much again.
-  Bun.gc(true);
-  const inventory = await takeInventory(datastore);
-  const known = new Set(summary.unread.map(({ object }) => object));
-  const order = Object.keys(PROBLEM_CLASSES);
-  const problems = [...problemsIn(inventory)]
-    .filter((problem) => found.has(keyOf(problem)))
-    .sort((a, b) => order.indexOf(a.class) - order.indexOf(b.class));
-  return {
-    problems,
-    silentLeaks: problems.filter((problem) => isSilentLeak(problem, inventory)).length,
-    ...summarise(inventory),
-    warnings: summary.warnings,
-    unread: [...summary.unread, ...inventory.unread.filter(({ object }) => !known.has(object))],
-  };
+  const { summary, ...first } = await lookFirst(datastore, clock, readServices);
+  if (first.found.size === 0) return { problems: [], ...summary, silentLeaks: 0 };
+  let traces: Traces = first;
+  for (let look = 0; ; look++) {
+    if (traces.mayPass) await clock.sleep(PAUSES_MS[look] ?? 0);
+    // Frees what the look before has read: the next one reads as much again.
+    Bun.gc(true);
+    const next = await lookAgain(datastore, clock, traces, look === PAUSES_MS.length - 1);
+    if ("problems" in next) return { ...next, warnings: summary.warnings };
+    traces = next;
+  }
 }
 
 type Summary = Omit<CheckReport, "problems" | "silentLeaks">;
 
-/** What a first look leaves for a second one: no inventory and no texts, for those of a million leaked addresses are large. */
-interface FirstLook {
+/** What a look leaves for the next one: no inventory and no texts, for those of a million leaked addresses are large. */
+interface Traces {
   readonly found: ReadonlySet<string>;
-  /** Whether a kubelet is the witness of any. */
-  readonly isReported: boolean;
-  readonly summary: Summary;
+  /** Whether any of that may pass by itself. */
+  readonly mayPass: boolean;
+  readonly unread: readonly UnreadResource[];
 }
 
-async function lookFirst(datastore: Datastore, readServices?: () => Promise<readonly ServiceCidr[]>): Promise<FirstLook> {
+type FirstLook = Traces & { readonly summary: Summary };
+
+async function lookFirst(
+  datastore: Datastore,
+  clock: Pick<Clock, "now">,
+  readServices?: () => Promise<readonly ServiceCidr[]>,
+): Promise<FirstLook> {
   const inventory = await takeInventory(datastore, readServices);
+  const recent = recentlyChanged(inventory.blocks, clock.now());
   const found = new Set<string>();
-  let isReported = false;
+  let mayPass = false;
   for (const problem of problemsIn(inventory)) {
     found.add(keyOf(problem));
-    isReported ||= inventory.reported.has(problem.object);
+    mayPass ||= isReported(problem, inventory) || isUnderWay(problem, inventory, recent);
   }
-  return { found, isReported, summary: summarise(inventory) };
+  return { found, mayPass, unread: inventory.unread, summary: summarise(inventory) };
+}
+
+/** @returns what all looks have found, or traces of it where some of it may pass and this look is not the last */
+async function lookAgain(datastore: Datastore, clock: Pick<Clock, "now">, before: Traces, isLast: boolean): Promise<Traces | CheckReport> {
+  const inventory = await takeInventory(datastore);
+  const known = new Set(before.unread.map(({ object }) => object));
+  const unread = [...before.unread, ...inventory.unread.filter(({ object }) => !known.has(object))];
+  const order = Object.keys(PROBLEM_CLASSES);
+  const problems = [...problemsIn(inventory)]
+    .filter((problem) => before.found.has(keyOf(problem)))
+    .sort((a, b) => order.indexOf(a.class) - order.indexOf(b.class));
+  const recent = recentlyChanged(inventory.blocks, clock.now());
+  if (!isLast && problems.some((problem) => isUnderWay(problem, inventory, recent)))
+    return { found: new Set(problems.map(keyOf)), mayPass: true, unread };
+  const silentLeaks = problems.filter((problem) => isSilentLeak(problem, inventory)).length;
+  return { problems, silentLeaks, ...summarise(inventory), unread };
 }
 
 function summarise(inventory: Inventory): Summary {
@@ -112,6 +130,8 @@ function isSilentLeak({ class: problemClass, object }: Inconsistency, { allocati
   return problemClass === "leaked-address" && node !== undefined && silentNodes.has(node);
 }
 
-function keyOf({ class: problemClass, object }: Inconsistency): string {
-  return `${problemClass} ${object}`;
+/** Who has an address that is used wrongly is part of what is found: another one may have it at the next look, also for a moment. */
+function keyOf({ class: problemClass, object, detail }: Inconsistency): string {
+  const isOfUsers = problemClass === "unallocated-in-use" || problemClass === "duplicate-address";
+  return isOfUsers ? `${problemClass} ${object} ${detail}` : `${problemClass} ${object}`;
 }
