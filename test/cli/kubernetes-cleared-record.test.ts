@@ -142,6 +142,19 @@ test("what a kubelet still says of the sandbox before is no address of a pod tha
   expect(await readIpamProblems(world)).toEqual([]);
 });
 
+test.each([
+  ["of an earlier sandbox than the one whose address ipam adopt has allocated", 300_000, 120_000, true],
+  ["of the sandbox after that", 120_000, 300_000, false],
+])("the address of a pod that runs, whose record is %s (needs cluster)", async (_which, recordedAgo, adoptedAgo, isFound) => {
+  await runWithRecord(world, "web-0", "n1", await giveAddress(world, "web-0", "n1", "10.65.0.7", "c-web-0", recordedAgo));
+  // who does not find the pod by its record knows of no pod
+  await allocateFor(world.datastore, "c-new", "n1", { address: "10.65.0.8", agoMs: adoptedAgo });
+  await report("10.65.0.8");
+  const detail = 'as its kubelet says, and allocated to container "c-new", but the record is that of container "c-web-0"';
+  const problem = `unrecorded-in-use 10.65.0.8: used by pod "prod/web-0" (endpoint "prod/n1-k8s-web--0-eth0"), ${detail}`;
+  expect(await readIpamProblems(world)).toEqual(isFound ? [problem] : []);
+});
+
 test("a pod's owner cannot forge what the kubelet says (needs cluster)", async () => {
   await runWithRecord(world, "web-0", "n1", await giveAddress(world, "web-0", "n1", "10.65.0.8"));
   for (const name of [REPORTED_ADDRESSES, ENDING_ADDRESSES]) {

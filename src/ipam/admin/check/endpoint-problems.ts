@@ -1,5 +1,6 @@
 /** Contradictions between endpoints, allocations and pools. */
 
+import type { Allocation } from "../../../api/ipam-block.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../../../api/workload-endpoint.ts";
 import { type Address, parseAddress, toAddressText } from "../../../lib/ip/address.ts";
 import { containsAddress } from "../../../lib/ip/prefix.ts";
@@ -53,20 +54,37 @@ function* forgotten(inventory: Inventory): Generator<Inconsistency> {
   }
 }
 
-/** Addresses of pods that run and whose record was cleared: they stay allocated, but nobody else learns of them, an agent for example. */
+/**
+ * Addresses of pods that run and whose record was cleared, or is of an earlier sandbox: they stay allocated, but nobody else learns of them, an agent
+ * for example.
+ */
 function* unrecorded({ allocations, users, reported }: Inventory): Generator<Inconsistency> {
   for (const [text, endpoints] of reported) {
-    const owner = allocations.get(text)?.owner;
+    const allocation = allocations.get(text);
+    if (allocation === undefined || users.has(text)) continue;
+    const { owner } = allocation;
+    const used = (by: readonly WorkloadEndpoint[]): string => `used by ${describeEndpoints(by)}, as its kubelet says, and allocated to`;
     // One without an endpoint is another main plugin's: nobody records it.
-    if (owner?.endpoint === undefined || users.has(text)) continue;
-    const theirs = endpoints.filter((endpoint) => isEndpointOf(endpoint, owner));
-    if (theirs.length === 0) continue;
-    yield problem(
-      "unrecorded-in-use",
-      text,
-      `used by ${describeEndpoints(theirs)}, as its kubelet says, and allocated to it, but not recorded`,
-    );
+    const theirs = owner.endpoint === undefined ? [] : endpoints.filter((endpoint) => isEndpointOf(endpoint, owner));
+    if (theirs.length > 0) yield problem("unrecorded-in-use", text, `${used(theirs)} it, but not recorded`);
+    const outdated = endpoints.find((endpoint) => isOutdated(endpoint, allocation, allocations));
+    if (outdated === undefined) continue;
+    const containers = `container ${quote(owner.containerID)}, but the record is that of container ${quote(outdated.spec.containerID ?? "")}`;
+    yield problem("unrecorded-in-use", text, `${used([outdated])} ${containers}`);
   }
+}
+
+/**
+ * Whether a pod's record is of an earlier container than the one that has an address which its kubelet reports: then `ipam adopt` did not learn from
+ * it whose the address is. If the record's addresses are the pod's and were given later, the kubelet is the one who is late.
+ */
+function isOutdated(endpoint: WorkloadEndpoint, { owner, since }: Allocation, allocations: Inventory["allocations"]): boolean {
+  const { containerID } = endpoint.spec;
+  if (owner.endpoint !== undefined || owner.pod !== undefined || containerID === undefined || containerID === owner.containerID)
+    return false;
+  const recorded = recordedAddresses(endpoint).map((address) => allocations.get(toAddressText(address)));
+  const isLater = (one: Allocation | undefined): boolean => one !== undefined && isEndpointOf(endpoint, one.owner) && one.since > since;
+  return recorded.length > 0 && !recorded.every(isLater);
 }
 
 /**
