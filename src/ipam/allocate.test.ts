@@ -136,6 +136,17 @@ describe("allocate()", () => {
     expect(world.datastore.requests.roundTrips - before).toBe(1);
   });
 
+  test("leaves an attachment that asks again what it has, also when there is nothing left any more of another family", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a4", "10.65.0.0/30", { blockSize: 30 });
+    await world.putPool("a6", "fd65::/128", { blockSize: 128 });
+    await world.add("c1", "n1");
+    const raced = changedBefore(world.datastore, "create-block", async () => await world.add("c2", "n2", { families: [6] }));
+    const again = allocate({ ...world.ports, datastore: raced }, requestFor("c1", "n1", { families: [6] }));
+    expect(await failureOf(again)).toMatchObject({ kind: "noAddressLeft" });
+    expect(await world.blocks()).toEqual(["10.65.0.0/30 n1 1/4", "fd65::/128 n2 1/1"]);
+  });
+
   test("gives a second interface of the same container its own address", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");

@@ -1,7 +1,7 @@
 /** Addresses alone, as `netplug-ipam` gives them: nothing else is committed with them. */
 
 import { NetplugError } from "../lib/errors.ts";
-import { type AllocatedAddress, allocationQueries, planAllocation } from "./plan-allocation.ts";
+import { type AllocatedAddress, allocationQueries, hasAnyAddress, planAllocation } from "./plan-allocation.ts";
 import { isSameAttachment } from "./block.ts";
 import type { Facts } from "./facts.ts";
 import { planReleaseOf, releaseQueries } from "./plan-release.ts";
@@ -35,8 +35,8 @@ export async function allocate(
       if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
       // Thrown inside the decision, so that `transact()` decides again on the newest lists.
       if ("error" in outcome) throw outcome.error;
-      // Only a first allocation is undone: an attachment keeps what it had, and any other plan takes one block at most.
-      mayHavePart ||= outcome.addresses.every(({ isNew }) => isNew);
+      // Only a first allocation is undone: an attachment keeps what it had, of the other family too, and any other plan takes one block at most.
+      mayHavePart ||= !hasAnyAddress(request.owner, known);
       return { writes: plan.writes, result: outcome.addresses, prefetch: plan.prefetch, served: plan.served };
     } catch (thrown) {
       refusal = thrown;
