@@ -27,7 +27,9 @@ export async function retryElsewhere(call: Call, { fault, run }: FailedRun<Kerne
     await run({ ...call, datastore: withReserved(call.datastore, inUse), datastoreKey });
   } catch (thrown) {
     if (!(thrown instanceof NetplugError) || thrown.kind !== "noAddressLeft") throw thrown;
-    throw new NetplugError(fault.kind, fault.message, { cause: fault, details: thrown.message });
+    // Nobody finds a reservation of those that the second run was not to get.
+    const details = `${thrown.message}; addresses to which this node has a route count as reserved`;
+    throw new NetplugError(fault.kind, fault.message, { cause: fault, details });
   }
 }
 
