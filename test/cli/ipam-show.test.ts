@@ -124,7 +124,7 @@ describe("ipam show", () => {
     expect(await world.ctl(["ipam", "show", "--ip=10.65.0.2"], { instead })).toEqual({ status: 1, stdout, stderr: `${reason}\n` });
   });
 
-  test("tells that an address cools down", async () => {
+  test("tells that an address cools down, and how many of a pool do", async () => {
     await world.createPool("blue", "10.65.0.0/24");
     await world.done(["ipam", "configure", "--ip-cooldown-seconds=600"]);
     const ip = await give("c1", "n1");
@@ -132,6 +132,11 @@ describe("ipam show", () => {
     expect(await world.done(["ipam", "show", `--ip=${ip}`])).toMatch(
       new RegExp(`^${ip} is not assigned; it was released and is cooling down until \\d{4}-\\S+Z\nit lies in pool "blue"`),
     );
+    expect((await world.ctl(["ipam", "show"])).stderr).toBe(
+      'ippool "blue": of its free addresses 1 cools down after its release, and nobody gets it yet\n',
+    );
+    await give("c1", "n1", { address: ip });
+    expect((await world.ctl(["ipam", "show"])).stderr).toBe("");
   });
 
   test("shows each block below its pool, and behind all those that lie in none", async () => {

@@ -13,7 +13,7 @@ describe("readUtilisation()", () => {
     await world.put("IPReservation", "r", { reservedCIDRs: ["10.65.0.0/30", "10.65.0.2", "10.66.0.0/16", "fd00:65::/64"] });
     await world.add("c1", "n1", { families: [4, 6], addresses: [parseAddress("10.65.0.1"), parseAddress("fd00:65:0:9::1")] });
     await world.add("c2", "n2", { addresses: [parseAddress("10.65.0.9")] });
-    const { pools, blocks, uncounted } = await readUtilisation(world.datastore);
+    const { pools, blocks, uncounted } = await readUtilisation(world.datastore, world.clock);
     expect(uncounted).toEqual([]);
     expect(pools).toEqual([
       { name: "z", cidr: parsePrefix("10.65.0.0/24"), total: 256n, inUse: 2n, reserved: 3n, free: 251n },
@@ -35,5 +35,23 @@ test("readUtilisation() counts what lies in a pool of a block that reaches beyon
   ] as const)
     await world.add(name, "n1", { addresses: [parseAddress(address)] });
   await world.putPool("a", "10.65.0.0/27");
-  expect((await readUtilisation(world.datastore)).pools).toMatchObject([{ total: 32n, inUse: 1n, free: 31n }]);
+  expect((await readUtilisation(world.datastore, world.clock)).pools).toMatchObject([{ total: 32n, inUse: 1n, free: 31n }]);
+});
+
+test("readUtilisation() tells how many of a pool's free addresses cool down: not those taken again or reserved, nor when that is over", async () => {
+  const world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/24");
+  await world.putPool("b", "10.66.0.0/24");
+  await world.configure({ ipCooldownSeconds: 60 });
+  const last = ["10.65.0.1", "10.65.0.2", "10.65.0.3", "10.65.0.4"].map(parseAddress);
+  for (const address of last) {
+    await world.add("c1", "n1", { addresses: [address] });
+    await world.del("c1", "n1");
+  }
+  await world.add("c2", "n1", { addresses: last.slice(0, 1) });
+  await world.put("IPReservation", "r", { reservedCIDRs: ["10.65.0.2/32"] });
+  const coolingDown = async (): Promise<unknown> => [...(await readUtilisation(world.datastore, world.clock)).coolingDown];
+  expect(await coolingDown()).toEqual([["a", 2n]]);
+  await world.clock.advance(62_000);
+  expect(await coolingDown()).toEqual([]);
 });

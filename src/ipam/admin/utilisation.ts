@@ -6,7 +6,10 @@ import type { Datastore } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import { addressAt, comparePrefixes, containsAddress, containsPrefix, overlaps, type Prefix, sizeOf } from "../../lib/ip/prefix.ts";
 import type { PrefixSet } from "../../lib/ip/prefix-set.ts";
-import { IP_POOLS, IP_RESERVATIONS } from "../cluster.ts";
+import type { Clock } from "../../lib/ports.ts";
+import { isCoolingDown, type Moment } from "../block.ts";
+import { IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, momentOf } from "../cluster.ts";
+import { toFacts } from "../facts.ts";
 import { toReservedSet } from "../reservations.ts";
 import { readBlockByBlock, type UncountedBlock } from "./blocks/blocks.ts";
 import { DamageList } from "./blocks/damage-list.ts";
@@ -47,6 +50,8 @@ export interface Utilisation {
   readonly unread: readonly string[];
   /** Names of pools that are disabled: nobody gets their free addresses. */
   readonly disabled: ReadonlySet<string>;
+  /** How many of a pool's free addresses cool down after their release, by its name: nobody gets those yet. Only pools that have any. */
+  readonly coolingDown: ReadonlyMap<string, bigint>;
   /** Pools whose free addresses nobody gets, although they are not disabled. */
   readonly warnings: readonly PoolWarning[];
 }
@@ -58,14 +63,17 @@ export interface BorrowedAddress {
   readonly owner: AllocationOwner;
 }
 
-/** Reads pools, reservations and every block. */
-export async function readUtilisation(datastore: Datastore): Promise<Utilisation> {
+/** Reads pools, reservations, the settings and every block. */
+export async function readUtilisation(datastore: Datastore, clock: Pick<Clock, "now">): Promise<Utilisation> {
   const damage = new DamageList();
-  const [stored, reservations] = await datastore.read([IP_POOLS, IP_RESERVATIONS], damage);
+  const queries = [IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION] as const;
+  const answers = await datastore.read(queries, damage);
+  const [stored, reservations] = answers;
+  const moment = momentOf(toFacts(queries, answers), Math.floor(clock.now() / 1_000));
   const reserved = toReservedSet(reservations);
   const pools = stored.flatMap(({ value }): PoolCount[] => {
     const cidr = cidrOfPool(value);
-    return cidr === undefined ? [] : [{ name: value.metadata.name, cidr, inUse: 0n, usedReservations: 0n }];
+    return cidr === undefined ? [] : [{ name: value.metadata.name, cidr, inUse: 0n, usedReservations: 0n, coolingDown: 0n }];
   });
   const blocks: BlockUtilisation[] = [];
   const uncounted: UncountedBlock[] = [];
@@ -74,7 +82,10 @@ export async function readUtilisation(datastore: Datastore): Promise<Utilisation
       uncounted.push(found);
       continue;
     }
-    for (const pool of pools) countBlock(pool, found.block, reserved);
+    for (const pool of pools) {
+      countBlock(pool, found.block, reserved);
+      countCoolingDown(pool, found.block, reserved, moment);
+    }
     blocks.push(toBlockUtilisation(found.block));
   }
   blocks.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
@@ -82,7 +93,15 @@ export async function readUtilisation(datastore: Datastore): Promise<Utilisation
   const disabled = new Set(
     stored.flatMap(({ value: { metadata, spec } }) => ((spec as IPPoolSpec).disabled === true ? [metadata.name] : [])),
   );
-  return { pools: used, blocks, uncounted, unread: damage.all.map(({ reason }) => reason), disabled, warnings: poolWarnings(stored) };
+  return {
+    pools: used,
+    blocks,
+    uncounted,
+    unread: damage.all.map(({ reason }) => reason),
+    disabled,
+    coolingDown: new Map(pools.flatMap(({ name, coolingDown }) => (coolingDown === 0n ? [] : [[name, coolingDown] as const]))),
+    warnings: poolWarnings(stored),
+  };
 }
 
 /** Every borrowed address of the cluster. */
@@ -112,6 +131,7 @@ interface PoolCount {
   inUse: bigint;
   /** Reserved addresses among those in use. */
   usedReservations: bigint;
+  coolingDown: bigint;
 }
 
 function countBlock(pool: PoolCount, block: Block, reservedSet: PrefixSet): void {
@@ -126,6 +146,14 @@ function countBlock(pool: PoolCount, block: Block, reservedSet: PrefixSet): void
     if (!containsAddress(pool.cidr, address)) continue;
     pool.inUse++;
     if (reservedSet.has(address)) pool.usedReservations++;
+  }
+}
+
+function countCoolingDown(pool: PoolCount, block: Block, reservedSet: PrefixSet, moment: Moment): void {
+  for (const ordinal of block.releasedAt.keys()) {
+    if (!isCoolingDown(block, ordinal, moment)) continue;
+    const address = addressAt(block.cidr, ordinal);
+    if (containsAddress(pool.cidr, address) && !reservedSet.has(address)) pool.coolingDown++;
   }
 }
 

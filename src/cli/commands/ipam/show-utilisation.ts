@@ -4,6 +4,7 @@ import type { Datastore } from "../../../datastore/datastore.ts";
 import type { UncountedBlock } from "../../../ipam/admin/blocks/blocks.ts";
 import { readUtilisation, type Utilisation } from "../../../ipam/admin/utilisation.ts";
 import { containsPrefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { quote } from "../../../lib/quote.ts";
 import { EXIT } from "../../failures/failure.ts";
 import { toCommandLine } from "../../failures/suggested-commands.ts";
 import { type Cli, note } from "../../io.ts";
@@ -22,9 +23,16 @@ interface UtilisationFlags {
 
 /** Prints the pools; fails when something could not be counted, and says on stderr what: the numbers are then too small. */
 export async function showUtilisation(cli: Cli, datastore: Datastore, flags: UtilisationFlags): Promise<number> {
-  const utilisation = await readUtilisation(datastore);
+  const utilisation = await readUtilisation(datastore, cli.io.clock);
   for (const reason of utilisation.unread) note(cli, reason);
   for (const warning of utilisation.warnings) note(cli, toWarningText(warning));
+  for (const [name, number] of utilisation.coolingDown) {
+    const rest =
+      number === 1n
+        ? "1 cools down after its release, and nobody gets it yet"
+        : `${number} cool down after their release, and nobody gets them yet`;
+    note(cli, `ippool ${quote(name)}: of its free addresses ${rest}`);
+  }
   const status = noteUncounted(cli, utilisation.uncounted);
   await print(cli, datastore, utilisation, flags);
   return utilisation.unread.length === 0 ? status : EXIT.failed;
