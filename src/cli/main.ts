@@ -10,7 +10,7 @@ import { type Invocation, toCommandLine } from "./failures/suggested-commands.ts
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
 import { withProgress } from "./streams/progress.ts";
-import { parseCommandLine } from "./arguments/command-line.ts";
+import { parseCommandLine } from "./grammar/command-line.ts";
 import { commandMeantBy } from "./arguments/other-tools.ts";
 
 /**

@@ -1,7 +1,7 @@
 /** Options that the parser of commands takes for arguments: to it, one letter behind two dashes is no name of an option. */
 
 import { expect, test } from "bun:test";
-import { resourceYaml } from "../support/cli/documents.ts";
+import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
 const world = shareEtcdCliWorld((one) => one.done(["init"]));
@@ -48,4 +48,23 @@ test("the value of an option may begin with a dash", async () => {
   await world.create(resourceYaml("Node", "n1"));
   expect((await world.ctl(["get", "nodes", "-o", "--o"])).stderr).toStartWith('netplugctl: read option "--output": got "--o", want json');
   expect((await world.ctl(["patch", "node", "n1", "-p", "-1"])).stderr).not.toContain("there is none");
+  for (const words of [["-f", "-Af"], ["-f=-Af"], ["-f-Af"], ["--filename", "-Af"], ["--filename=-Af"]])
+    expect((await world.ctl(["get", ...words])).stderr).toStartWith('netplugctl: read "-Af": there is no such file\n');
+  expect((await world.ctl(["ledger", "--file", "-x"])).stderr).toStartWith('netplugctl: read log "-x": there is no such file');
+});
+
+test("the value of an option may have several lines, however it is attached", async () => {
+  await world.create(poolYaml("lines", "10.65.0.0/24"));
+  const merge = (disabled: boolean): string => `spec:\n  disabled: ${disabled}\n`;
+  const operations = (disabled: boolean): string => `- op: replace\n  path: /spec/disabled\n  value: ${disabled}\n`;
+  const patch = ["patch", "ippool", "lines"];
+  for (const options of [
+    ["--patch", merge(true)],
+    [`--patch=${merge(false)}`],
+    [`-p=${merge(true)}`],
+    [`-p${merge(false)}`],
+    ["--type=json", "-p", operations(true)],
+    ["--type=json", `--patch=${operations(false)}`],
+  ])
+    expect([options, await world.done([...patch, ...options])]).toEqual([options, "ippool/lines patched\n"]);
 });

@@ -5,7 +5,7 @@ import { buildCli, commandOf } from "../grammar/app.ts";
 import type { CliContext } from "../grammar/context.ts";
 import type { Cli } from "../io.ts";
 import { proposalsOf } from "./proposals.ts";
-import { parseCommandLine, splitFlag } from "../arguments/command-line.ts";
+import { parseCommandLine, splitFlag } from "../grammar/command-line.ts";
 
 /** Taken out of the command line before the parser of commands sees it. */
 const GLOBAL_OPTIONS: readonly Proposal[] = [
@@ -61,7 +61,8 @@ function splitPartial(argv: readonly string[]): {
 } {
   const word = argv.at(-1) ?? "";
   const before = argv.slice(0, -1);
-  const [flag, value] = splitFlag(word);
-  if (value === undefined) return { before, partial: word, attached: "" };
-  return { before: [...before, flag], partial: value, attached: word.slice(0, word.length - value.length) };
+  const { letters, flag, attached: value } = splitFlag(word);
+  if (flag === undefined || value === undefined) return { before, partial: word, attached: "" };
+  const flags = letters === undefined ? [flag] : [letters, flag];
+  return { before: [...before, ...flags], partial: value, attached: word.slice(0, word.length - value.length) };
 }

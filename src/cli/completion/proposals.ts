@@ -3,7 +3,7 @@
 import type { Kind, Metadata } from "../../api/resource.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
-import { VALUE_FLAGS } from "../arguments/command-line.ts";
+import { VALUE_FLAGS } from "../grammar/command-line.ts";
 import { findKind, proposeKinds } from "../arguments/kind-names.ts";
 import type { Proposals } from "../grammar/context.ts";
 import type { Cli } from "../io.ts";
@@ -42,7 +42,6 @@ function splitWords([command = "", ...rest]: readonly string[]): WordsSoFar {
   for (let i = 0; i < rest.length; i++) {
     const word = rest[i] ?? "";
     if (word === "-n" || word === "--namespace") namespace = rest[++i];
-    else if (word.startsWith("--namespace=")) namespace = word.slice("--namespace=".length);
     else if (VALUE_FLAGS.has(word)) i++;
     else if (!word.startsWith("-")) positional.push(word);
   }

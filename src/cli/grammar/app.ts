@@ -127,6 +127,29 @@ export function commandOf(words: readonly string[]): NamedCommand {
   return { words: words.slice(0, count), flags: Object.keys(flags).map(toKebab), letters: Object.keys(aliases) };
 }
 
+/**
+ * How options are written that have a value, and those that have none. Of all commands at once: which one is called is not known before options
+ * that may stand anywhere are taken out.
+ */
+export function optionsOfAllCommands(): { readonly withValue: ReadonlySet<string>; readonly withoutValue: ReadonlySet<string> } {
+  const withValue = new Set<string>();
+  const withoutValue = new Set<string>();
+  const add = (target: RoutingTarget): void => {
+    if (!("parameters" in target)) {
+      for (const entry of target.getAllEntries()) add(entry.target);
+      return;
+    }
+    const { flags = {}, aliases = {} } = target.parameters;
+    const spellings = [
+      ...Object.keys(flags).flatMap((name) => [[name, `--${name}`] as const, [name, `--${toKebab(name)}`] as const]),
+      ...Object.entries(aliases).map(([letter, name]) => [name, `-${letter}`] as const),
+    ];
+    for (const [name, written] of spellings) (flags[name]?.kind === "boolean" ? withoutValue : withValue).add(written);
+  };
+  add(buildRoot(""));
+  return { withValue, withoutValue };
+}
+
 /** Builds the application. @param name what it was called as @param command the one that is called */
 export function buildCli(name: string, command: NamedCommand): Application<CliContext> {
   return buildApplication(buildRoot(name), {

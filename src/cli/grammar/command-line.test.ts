@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { UsageError } from "../failures/failure.ts";
+import { optionsOfAllCommands } from "./app.ts";
 import { parseCommandLine } from "./command-line.ts";
 
 test.each([
@@ -9,7 +10,7 @@ test.each([
   ],
   [
     ["--namespace=shop", "get", "wep"],
-    ["get", "wep", "--namespace=shop"],
+    ["get", "wep", "--namespace", "shop"],
   ],
   [
     ["-nshop", "--context", "c", "get", "wep"],
@@ -50,14 +51,29 @@ test.each([
   ],
   [
     ["patch", "ipp", "-p", "-Ao", "--", "-Ao"],
-    ["patch", "ipp", "-p", "-Ao", "--", "-Ao"],
+    ["patch", "ipp", "-p=-Ao", "--", "-Ao"],
+  ],
+  [
+    ["get", "-n", "-Aw", "-f", "-Af", "-oAw"],
+    ["get", "-n=-Aw", "-f=-Af", "-o", "Aw"],
   ],
 ])("letters without a value may stand before one that has it: %j is %j", (argv, words) => {
   expect(parseCommandLine(argv).words).toEqual(words);
 });
 
+test("an option that has a value in one command has one in each", () => {
+  const { withValue, withoutValue } = optionsOfAllCommands();
+  expect([...withValue].filter((option) => withoutValue.has(option))).toEqual([]);
+  expect([...withValue]).toEqual(expect.arrayContaining(["-f", "-l", "-n", "-o", "-p", "--ip", "--run-dir"]));
+  expect([...withoutValue]).toEqual(expect.arrayContaining(["-A", "-w", "--all-namespaces"]));
+});
+
 test("the configuration file may be given so, too", () => {
   expect(parseCommandLine(["get", "wep", "-Ac", "my.cfg"])).toEqual({ options: { config: "my.cfg" }, words: ["get", "wep", "-A"] });
+  expect(parseCommandLine(["get", "-c", "-Ao", "--kubeconfig", "-Af"])).toEqual({
+    options: { config: "-Ao", kubeconfig: "-Af" },
+    words: ["get"],
+  });
 });
 
 test.each([
@@ -71,9 +87,25 @@ test.each([
   ],
   [
     ["get", "ipp", "-l=a=b", "--output=json"],
-    ["get", "ipp", "-l", "a=b", "--output=json"],
+    ["get", "ipp", "-l", "a=b", "--output", "json"],
   ],
-])("an option whose value is empty is no argument: %j is %j", (argv, words) => {
+  [
+    ["patch", "ipp", "--patch=spec:\n  x: 1\n"],
+    ["patch", "ipp", "--patch", "spec:\n  x: 1\n"],
+  ],
+  [
+    ["patch", "ipp", "-p", "- op: x\n  path: /y\n"],
+    ["patch", "ipp", "-p", "- op: x\n  path: /y\n"],
+  ],
+  [
+    ["get", "-f", "-", "-l", "--", "-f=-a", "--filename=--"],
+    ["get", "-f", "-", "-l=--", "-f=-a", "--filename=--"],
+  ],
+  [
+    ["ipam", "adopt", "--run-dir", "--context", "--instead-of=-c"],
+    ["ipam", "adopt", "--run-dir=--context", "--instead-of=-c"],
+  ],
+])("a value is no option and no argument, whatever it is: %j is %j", (argv, words) => {
   expect(parseCommandLine(argv).words).toEqual(words);
 });
 
@@ -83,8 +115,8 @@ test.each([
   [["-c=f", "get", "ipp"], { config: "f" }, ["get", "ipp"]],
   [["get", "--config=a=b", "ipp"], { config: "a=b" }, ["get", "ipp"]],
   [["get", "ipp", "--kubeconfig", "k", "--context", "c"], { kubeconfig: "k", context: "c" }, ["get", "ipp"]],
-  [["patch", "ipp", "x", "-p", "--context"], {}, ["patch", "ipp", "x", "-p", "--context"]],
-  [["get", "--output", "--context", "c"], {}, ["get", "--output", "--context", "c"]],
+  [["patch", "ipp", "x", "-p", "--context"], {}, ["patch", "ipp", "x", "-p=--context"]],
+  [["get", "--output", "--context", "c"], {}, ["get", "--output=--context", "c"]],
   [["get", "--", "--context", "c"], {}, ["get", "--", "--context", "c"]],
   [["get", "ipp", "constructor"], {}, ["get", "ipp", "constructor"]],
 ])("options that may be given anywhere are taken out, where they are options: %j", (argv, options, words) => {

@@ -1,0 +1,90 @@
+/** Brings the command line into the form that the parser of commands understands. */
+
+import { UsageError } from "../failures/failure.ts";
+import type { GlobalOptions } from "../io.ts";
+import { optionsOfAllCommands } from "./app.ts";
+
+/** The options that count for every command, and what is left for the parser of commands. */
+interface CommandLine {
+  readonly options: GlobalOptions;
+  /** The rest, with each value apart from its option: `-ojson` becomes `-o json`, and `-Ao json` `-A -o json`. */
+  readonly words: readonly string[];
+}
+
+const GLOBAL_FLAGS: ReadonlyMap<string, keyof GlobalOptions> = new Map([
+  ["--config", "config"],
+  ["-c", "config"],
+  ["--kubeconfig", "kubeconfig"],
+  ["--context", "context"],
+]);
+
+const { withValue, withoutValue } = optionsOfAllCommands();
+
+/** Options whose value is the next word, whatever that begins with. */
+export const VALUE_FLAGS: ReadonlySet<string> = withValue;
+
+/** Letters together, as with kubectl: the last one has a value, which may be attached. */
+const LETTERS = new RegExp(
+  `^-([${lettersOf(withoutValue)}]*)([${lettersOf([...withValue, ...GLOBAL_FLAGS.keys()])}])(?:=(.*)|(.+))?$`,
+  "s",
+);
+
+function lettersOf(options: Iterable<string>): string {
+  return [...options].flatMap((option) => /^-(\w)$/.exec(option)?.[1] ?? []).join("");
+}
+
+/**
+ * Takes out the options that may be given anywhere, up to a `--`.
+ *
+ * @throws {UsageError} an option without its value, or twice
+ */
+export function parseCommandLine(argv: readonly string[]): CommandLine {
+  const options: { config?: string; kubeconfig?: string; context?: string } = {};
+  const words: string[] = [];
+  const early: string[] = [];
+  for (let i = 0; i < argv.length; i++) {
+    const word = argv[i] ?? "";
+    if (word === "--") return { options, words: [...words, ...early, ...argv.slice(i)] };
+    const { letters, flag, attached } = splitFlag(word);
+    if (letters !== undefined) words.push(letters);
+    if (flag === undefined) {
+      words.push(word);
+      continue;
+    }
+    const value = attached ?? argv[++i];
+    const option = GLOBAL_FLAGS.get(flag);
+    if (option !== undefined) {
+      if (value === undefined || value === "") throw new UsageError(`read option "${flag}": its value is missing`);
+      if (options[option] !== undefined) throw new UsageError(`read option "${flag}": got it twice, want it once`);
+      options[option] = value;
+      continue;
+    }
+    const flagWords = value === undefined ? [flag] : toFlagWords(flag, value);
+    // As with kubectl, the namespace may come before the command.
+    if (words.length === 0 && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
+    else words.push(...flagWords);
+  }
+  return { options, words: [...words, ...early] };
+}
+
+/** The parser of commands takes what begins with a dash for an option unless it is attached, and nothing that is attached if it has lines. */
+function toFlagWords(flag: string, value: string): readonly string[] {
+  return /^-.+$/.test(value) ? [`${flag}=${value}`] : [flag, value];
+}
+
+/** An option that has a value, and what is written in one word with it: `--a=b`, `-a=b`, `-ab`, `-Aa`. */
+interface SplitFlag {
+  /** What stands before it, and has no value. */
+  readonly letters?: string | undefined;
+  readonly flag?: string;
+  readonly attached?: string | undefined;
+}
+
+/** Takes a word apart in which there is an option that has a value. */
+export function splitFlag(word: string): SplitFlag {
+  const [, long = "", longValue] = /^(--[a-z0-9-]+)(?:=(.*))?$/is.exec(word) ?? [];
+  if (VALUE_FLAGS.has(long) || GLOBAL_FLAGS.has(long)) return { flag: long, attached: longValue };
+  const [, before, last, equalled, attached = equalled] = LETTERS.exec(word) ?? [];
+  if (last === undefined) return {};
+  return { letters: before === "" ? undefined : `-${before}`, flag: `-${last}`, attached };
+}
