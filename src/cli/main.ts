@@ -3,7 +3,7 @@
 import { run } from "@stricli/core";
 import { VERSION } from "../lib/version.ts";
 import { buildCli, commandOf } from "./grammar/app.ts";
-import { requireArguments } from "./grammar/argument-fault.ts";
+import { toStrayFault } from "./grammar/argument-fault.ts";
 import { type CliContext, NO_PROPOSALS } from "./grammar/context.ts";
 import { EXIT, statusOf, toFailureText, UsageError } from "./failures/failure.ts";
 import { type Invocation, toCommandLine } from "./failures/suggested-commands.ts";
@@ -46,17 +46,19 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
     return EXIT.done;
   }
   let words: readonly string[];
+  let strays: readonly string[];
   try {
-    ({ options, words } = parseCommandLine(argv));
+    ({ options, words, strays } = parseCommandLine(argv));
   } catch (error) {
     if (error instanceof UsageError) return report(error);
     throw error;
   }
   const named = commandOf(words);
   command = named.words;
+  const [stray] = strays;
+  if (stray !== undefined && !named.isGroup) return report(new UsageError(toStrayFault(stray, named)));
   const context: CliContext = {
     ...base,
-    checkArguments: (given) => requireArguments(given, words, named),
     propose: NO_PROPOSALS,
     cli: { io, options, program, command },
   };

@@ -14,6 +14,8 @@ test.each([
   ["get wep --A", "--A", "-A"],
   ["get nodes --l=rack=r1", "--l", "-l"],
   ["get ipp ---output yaml", "---output", "--output"],
+  ["get ipp --conf x", "--conf", "--config"],
+  ["get ipp --c x", "--c", "-c"],
   ["get ipp -1", "-1", undefined],
   ["get ipp -é", "-é", undefined],
   ["get ipp --x=--y -- --z", "--x", undefined],
@@ -38,10 +40,39 @@ test.each([
   });
 });
 
+test("an option that stands before the command is proposed as the others are", async () => {
+  for (const [line, meant] of [
+    ["--c x get ipp", '--c": there is none before a command, did you mean -c?'],
+    ["-1 get", '-1": there is none before a command'],
+    ["ipam --o json", '--o": there is none before a command'],
+  ] as const)
+    expect((await world.ctl(line.split(" "))).stderr).toStartWith(`netplugctl: read option "${meant}\n`);
+  expect((await world.ctl(["bogus", "--o", "x"])).stderr).toStartWith('netplugctl: find command "bogus": there is none\n');
+});
+
+test("of an option that is there its value is refused", async () => {
+  for (const [word, option, value] of [
+    ["--watch=", "--watch", ""],
+    ["-A=", "-A", ""],
+    ["--watch=a\nb", "--watch", "a\\nb"],
+  ] as const)
+    expect((await world.ctl(["get", "wep", word])).stderr).toStartWith(
+      `netplugctl: read option "${option}": got "${value}", want true or false\n`,
+    );
+});
+
 test("behind -- a word is what it stands for, as is one that does not begin with a dash", async () => {
   expect((await world.ctl(["get", "ipp", "--", "--f"])).stderr).toStartWith('netplugctl: find ippool "--f": there is none\n');
   expect((await world.ctl(["get", "ipp/--f"])).stderr).toStartWith('netplugctl: find ippool "--f": there is none\n');
   expect((await world.ctl(["get", "ipp", "-"])).stderr).toStartWith('netplugctl: find ippool "-": there is none\n');
+});
+
+test("behind -- there are no options to propose", async () => {
+  const { status, stderr } = await world.ctl(["ipam", "split", "--", "2", "--name", "blue"]);
+  expect([status, stderr]).toEqual([
+    2,
+    'netplugctl: read arguments: got "--name", want no more than 1\nnext: netplugctl ipam split --help\n',
+  ]);
 });
 
 test("the value of an option may begin with a dash", async () => {

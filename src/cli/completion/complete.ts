@@ -3,16 +3,10 @@
 import { proposeCompletions } from "@stricli/core";
 import { buildCli, commandOf } from "../grammar/app.ts";
 import type { CliContext } from "../grammar/context.ts";
+import { GLOBAL_OPTIONS } from "../grammar/flags.ts";
 import type { Cli } from "../io.ts";
 import { proposalsOf } from "./proposals.ts";
 import { parseCommandLine, splitFlag } from "../grammar/command-line.ts";
-
-/** Taken out of the command line before the parser of commands sees it. */
-const GLOBAL_OPTIONS: readonly Proposal[] = [
-  { completion: "--config", brief: "datastore access" },
-  { completion: "--kubeconfig", brief: "access to Kubernetes" },
-  { completion: "--context", brief: "context of the kubeconfig" },
-];
 
 /** A word of a command line, and what is said about it. */
 interface Proposal {
@@ -28,7 +22,7 @@ interface Proposal {
 export async function complete(
   argv: readonly string[],
   { io, program }: Pick<Cli, "io" | "program">,
-  context: Omit<CliContext, "checkArguments" | "cli" | "propose">,
+  context: Omit<CliContext, "cli" | "propose">,
 ): Promise<string> {
   try {
     const { before, partial, attached } = splitPartial(argv);
@@ -37,14 +31,12 @@ export async function complete(
     const propose = proposalsOf(cli, words);
     const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl", commandOf(words)), [...words, partial], {
       ...context,
-      // No command runs.
-      checkArguments: () => undefined,
       cli,
       propose,
     });
     const isFlag = partial.startsWith("-");
-    const globals = isFlag && attached === "" ? GLOBAL_OPTIONS.filter(({ completion }) => completion.startsWith(partial)) : [];
-    return [...proposals, ...globals]
+    const globals = isFlag && attached === "" ? GLOBAL_OPTIONS.map(({ name, brief }) => ({ completion: `--${name}`, brief })) : [];
+    return [...proposals, ...globals.filter(({ completion }) => completion.startsWith(partial))]
       .filter(({ completion }) => completion.startsWith("-") === isFlag)
       .map(({ completion, brief }) => `${attached}${completion}\t${brief}\n`)
       .join("");

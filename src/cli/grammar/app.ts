@@ -9,7 +9,7 @@ import { UsageError } from "../failures/failure.ts";
 import * as flags from "./flags.ts";
 import { ipamCommands } from "./ipam-commands.ts";
 import { resourceCommands } from "./resource-commands.ts";
-import { type NamedCommand, toArgumentFault, toKebab } from "./argument-fault.ts";
+import { type NamedCommand, toArgumentFault, toKebab, toStrayFault } from "./argument-fault.ts";
 import { commandMeantBy } from "../arguments/other-tools.ts";
 
 const init = buildCommand<NoFlags, [], CliContext>({
@@ -123,8 +123,13 @@ export function commandOf(words: readonly string[]): NamedCommand {
     target = next;
     count++;
   }
-  const { flags = {}, aliases = {} } = "parameters" in target ? target.parameters : {};
-  return { words: words.slice(0, count), flags: Object.keys(flags).map(toKebab), letters: Object.keys(aliases) };
+  const { flags: own = {}, aliases = {} } = "parameters" in target ? target.parameters : {};
+  return {
+    words: words.slice(0, count),
+    isGroup: !("parameters" in target),
+    flags: [...Object.keys(own).map(toKebab), ...flags.GLOBAL_OPTIONS.map(({ name }) => name)],
+    letters: [...Object.keys(aliases), ...flags.GLOBAL_OPTIONS.flatMap(({ letter }) => letter ?? [])],
+  };
 }
 
 /**
@@ -162,7 +167,7 @@ export function buildCli(name: string, command: NamedCommand): Application<CliCo
         ...text_en,
         exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown, command)}`,
         noCommandRegisteredForInput: ({ input, corrections }) => {
-          if (input.startsWith("-")) return `${name}: read option ${quote(input)}: there is none before a command`;
+          if (input.startsWith("-")) return `${name}: ${toStrayFault(input, command, "there is none before a command")}`;
           const isHint = corrections.length > 0 && commandMeantBy([input]) === undefined;
           return `${name}: find command ${quote(input)}: there is none${isHint ? `, did you mean ${corrections.map((one) => one.replaceAll("`", '"')).join(" or ")}?` : ""}`;
         },

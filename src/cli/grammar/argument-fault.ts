@@ -14,13 +14,14 @@ import {
 import { messageOf } from "../../lib/errors.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
-import { UsageError } from "../failures/failure.ts";
 
 /** What a message about a command line may propose. */
 export interface NamedCommand {
   /** The words at the beginning that name a command. */
   readonly words: readonly string[];
-  /** The options that it has, in kebab case. */
+  /** Whether these words want another one behind them. */
+  readonly isGroup: boolean;
+  /** The options that it may have, in kebab case. */
   readonly flags: readonly string[];
   /** The letters that some of them have. */
   readonly letters: readonly string[];
@@ -40,8 +41,6 @@ export function toArgumentFault(thrown: unknown, command: NamedCommand): string 
       `--${thrown.input}`,
       optionMeantBy(thrown.input, command) ?? thrown.corrections.map((one) => `--${toKebab(one)}`).join(" or "),
     );
-  const fault = thrown instanceof UnexpectedPositionalError ? toStrayOption(thrown.input, command) : undefined;
-  if (fault !== undefined) return fault;
   if (thrown instanceof AliasNotFoundError) return `read option ${quote(`-${thrown.input}`)}: there is none`;
   if (thrown instanceof EnumValidationError)
     return `read option "--${thrown.externalFlagName}": got ${quote(thrown.input)}, want ${thrown.values.join(", ")}`;
@@ -54,30 +53,17 @@ export function toArgumentFault(thrown: unknown, command: NamedCommand): string 
   return messageOf(thrown);
 }
 
-/**
- * Checks what the parser took for arguments, before they are taken for names of objects.
- *
- * @param given those arguments
- * @param words all of the command line; what stands behind `--` is an argument whatever it begins with
- * @throws {UsageError} an option that there is not
- */
-export function requireArguments(given: readonly unknown[], words: readonly string[], command: NamedCommand): void {
-  const dashes = words.indexOf("--");
-  const escaped = dashes < 0 ? 0 : words.length - dashes - 1;
-  for (const word of given.slice(0, given.length - escaped)) {
-    const fault = typeof word === "string" ? toStrayOption(word, command) : undefined;
-    if (fault !== undefined) throw new UsageError(fault);
-  }
+/** Why a word is refused that stands where an option does. @param missing what is said of one that there is not */
+export function toStrayFault(word: string, command: NamedCommand, missing?: string): string {
+  const [option = "", name = ""] = /^-+([^=]*)/.exec(word) ?? [];
+  const isThere = command.flags.some((flag) => option === `--${flag}`) || command.letters.some((letter) => option === `-${letter}`);
+  // One that has a value is none of these words.
+  if (isThere) return `read option ${quote(option)}: got ${quote(word.slice(option.length + 1))}, want true or false`;
+  return toNoOption(option, optionMeantBy(name, command), missing);
 }
 
-/** To the parser what has one letter behind two dashes is no option, nor what begins with anything but a letter. */
-function toStrayOption(word: string, command: NamedCommand): string | undefined {
-  const [, option, name = ""] = /^(-+([^-=][^=]*))/.exec(word) ?? [];
-  return option === undefined ? undefined : toNoOption(option, optionMeantBy(name, command));
-}
-
-function toNoOption(option: string, meant = ""): string {
-  return `read option ${quote(option)}: there is none${meant === "" ? "" : `, did you mean ${meant}?`}`;
+function toNoOption(option: string, meant = "", missing = "there is none"): string {
+  return `read option ${quote(option)}: ${missing}${meant === "" ? "" : `, did you mean ${meant}?`}`;
 }
 
 /** The one that is misspelt by a letter, the only one that begins so, or the one that has this letter. */

@@ -61,6 +61,11 @@ test.each([
   expect(parseCommandLine(argv).words).toEqual(words);
 });
 
+test("what has no form of an option is told apart, up to --", () => {
+  const argv = ["get", "--f", "-1", "-", "-o", "--o", "-p", "- a\n- b", "-A=", "--watch", "-Awx", "--x-y=z\n", "--", "-2"];
+  expect(parseCommandLine(argv).strays).toEqual(["--f", "-1", "-A=", "--x-y=z\n"]);
+});
+
 test("an option that has a value in one command has one in each", () => {
   const { withValue, withoutValue } = optionsOfAllCommands();
   expect([...withValue].filter((option) => withoutValue.has(option))).toEqual([]);
@@ -69,10 +74,15 @@ test("an option that has a value in one command has one in each", () => {
 });
 
 test("the configuration file may be given so, too", () => {
-  expect(parseCommandLine(["get", "wep", "-Ac", "my.cfg"])).toEqual({ options: { config: "my.cfg" }, words: ["get", "wep", "-A"] });
+  expect(parseCommandLine(["get", "wep", "-Ac", "my.cfg"])).toEqual({
+    options: { config: "my.cfg" },
+    words: ["get", "wep", "-A"],
+    strays: [],
+  });
   expect(parseCommandLine(["get", "-c", "-Ao", "--kubeconfig", "-Af"])).toEqual({
     options: { config: "-Ao", kubeconfig: "-Af" },
     words: ["get"],
+    strays: [],
   });
 });
 
@@ -120,7 +130,7 @@ test.each([
   [["get", "--", "--context", "c"], {}, ["get", "--", "--context", "c"]],
   [["get", "ipp", "constructor"], {}, ["get", "ipp", "constructor"]],
 ])("options that may be given anywhere are taken out, where they are options: %j", (argv, options, words) => {
-  expect(parseCommandLine(argv)).toEqual({ options, words });
+  expect(parseCommandLine(argv)).toEqual({ options, words, strays: [] });
 });
 
 test.each([

@@ -3,20 +3,26 @@
 import { UsageError } from "../failures/failure.ts";
 import type { GlobalOptions } from "../io.ts";
 import { optionsOfAllCommands } from "./app.ts";
+import { GLOBAL_OPTIONS } from "./flags.ts";
 
 /** The options that count for every command, and what is left for the parser of commands. */
 interface CommandLine {
   readonly options: GlobalOptions;
   /** The rest, with each value apart from its option: `-ojson` becomes `-o json`, and `-Ao json` `-A -o json`. */
   readonly words: readonly string[];
+  /** Of these words the ones that stand where an option does, and that the parser takes for arguments: `--f`, `-1`. */
+  readonly strays: readonly string[];
 }
 
-const GLOBAL_FLAGS: ReadonlyMap<string, keyof GlobalOptions> = new Map([
-  ["--config", "config"],
-  ["-c", "config"],
-  ["--kubeconfig", "kubeconfig"],
-  ["--context", "context"],
-]);
+const GLOBAL_FLAGS: ReadonlyMap<string, keyof GlobalOptions> = new Map(
+  GLOBAL_OPTIONS.flatMap(({ name, letter }) => [
+    [`--${name}`, name] as const,
+    ...(letter === undefined ? [] : [[`-${letter}`, name] as const]),
+  ]),
+);
+
+/** What the parser of commands takes for an option; if there is none of that name, it says so. */
+const OPTION = /^-([a-z]+|[a-z]=.+|-[a-z][a-z\d._-]+(=.+)?)$/i;
 
 const { withValue, withoutValue } = optionsOfAllCommands();
 
@@ -42,13 +48,15 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   const options: { config?: string; kubeconfig?: string; context?: string } = {};
   const words: string[] = [];
   const early: string[] = [];
+  const strays: string[] = [];
   for (let i = 0; i < argv.length; i++) {
     const word = argv[i] ?? "";
-    if (word === "--") return { options, words: [...words, ...early, ...argv.slice(i)] };
+    if (word === "--") return { options, words: [...words, ...early, ...argv.slice(i)], strays };
     const { letters, flag, attached } = splitFlag(word);
     if (letters !== undefined) words.push(letters);
     if (flag === undefined) {
       words.push(word);
+      if (/^-./s.test(word) && !OPTION.test(word)) strays.push(word);
       continue;
     }
     const value = attached ?? argv[++i];
@@ -64,7 +72,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     if (words.length === 0 && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
     else words.push(...flagWords);
   }
-  return { options, words: [...words, ...early] };
+  return { options, words: [...words, ...early], strays };
 }
 
 /** The parser of commands takes what begins with a dash for an option unless it is attached, and nothing that is attached if it has lines. */

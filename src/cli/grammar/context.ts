@@ -7,8 +7,6 @@ import type { Cli } from "../io.ts";
 /** What every command runs in. */
 export interface CliContext extends CommandContext {
   readonly cli: Cli;
-  /** Takes what the parser took for arguments. @throws {UsageError} an option among them */
-  checkArguments(given: readonly unknown[]): void;
   /** Takes the exit status. */
   finish(status: number): void;
   /** Takes what a command threw. */
@@ -45,7 +43,6 @@ export function runs<F, A extends readonly unknown[]>(load: () => Promise<Implem
     const implementation = await load();
     return async function run(this: CliContext, given: F, ...args: A): Promise<void> {
       try {
-        this.checkArguments(args);
         this.finish(await implementation(this.cli, given, ...args));
       } catch (thrown) {
         this.fail(thrown);

@@ -2,9 +2,17 @@
 
 import { quote } from "../../lib/quote.ts";
 import type { CliContext } from "./context.ts";
+import type { GlobalOptions } from "../io.ts";
 import { UsageError } from "../failures/failure.ts";
 import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat, type ReportFormat } from "../output/format.ts";
 import { parseLabelSelector } from "../arguments/label-selector.ts";
+
+/** Options that may be given anywhere: taken out before the parser of commands sees them. */
+export const GLOBAL_OPTIONS: readonly { readonly name: keyof GlobalOptions; readonly letter?: string; readonly brief: string }[] = [
+  { name: "config", letter: "c", brief: "datastore access" },
+  { name: "kubeconfig", brief: "access to Kubernetes" },
+  { name: "context", brief: "context of the kubeconfig" },
+];
 
 /** `-f` of commands that want files: `create`, `apply`, `diff`, `replace`, `validate`. */
 export const filenames = {
