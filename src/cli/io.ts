@@ -65,14 +65,17 @@ export interface GlobalOptions {
   readonly context?: string;
 }
 
+/** The roles for people of `manifests/rbac.yaml`. */
+export type Role = "netplug-admin" | "netplug-view";
+
 /** What a command is called with besides its own flags. */
 export interface Cli {
   readonly io: CliIo;
   readonly options: GlobalOptions;
   /** What the program was called as: decides on the default datastore, and begins the commands that messages propose. */
   readonly program: string;
-  /** The words that name the command; absent where one is being typed. */
-  readonly command?: readonly string[];
+  /** The role for people that permits all of the command: a denial names it. */
+  readonly role: Role;
 }
 
 /** Writes one line to stdout, or several; of control characters only those between them. */

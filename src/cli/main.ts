@@ -60,7 +60,7 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
   const context: CliContext = {
     ...base,
     propose: NO_PROPOSALS,
-    cli: { io, options, program, command },
+    cli: { io, options, program },
   };
   await run(buildCli(program, named), words, context);
   if (status !== undefined) return status;

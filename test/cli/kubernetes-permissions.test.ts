@@ -48,6 +48,12 @@ const [test, world] = shareKubernetesCliWorld(async (world) => {
 
 const grant = async (role: Role): Promise<string> => await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(role));
 
+/** Commands that ask nobody for a right. */
+const WITHOUT_DATASTORE = ["validate", "ledger", "completion"];
+
+/** Commands that other tests here run: one exits with 1 when it has something to show, one wants something of the host. */
+const RUN_APART = ["diff", "ipam adopt"];
+
 /** An address that somebody has, for a command that releases it. */
 const HELD = "10.65.0.7";
 
@@ -96,6 +102,38 @@ const COMMANDS: readonly (readonly [argv: readonly string[], stdin?: string])[] 
   // has an address that nobody allocated, which check would find
   [GET_ENDPOINT],
 ];
+
+/** What commands that only show do with their options, while the pod of {@link WEB} has its address. */
+const SHOWN: readonly (readonly [argv: readonly string[], stdin?: string])[] = [
+  [["get", "nodes", "-l", "rack", "-o", "wide", "--show-labels", "--no-headers"]],
+  [["get", "workloadendpoints", "-n", "default", "-o", "custom-columns=NAME:.metadata.name"]],
+  [["get", "workloadendpoints,ippools,nodes,ipamblocks", "-A", "-o", "yaml"]],
+  [["get", "-f", "-"], poolYaml("seen", "10.93.0.0/24")],
+  [["diff", "-f", "-", "-n", "default"], poolYaml("seen", "10.93.0.0/24")],
+  [["version", "-o", "json"]],
+  [["version", "--client"]],
+  [["ipam", "show", "--show-blocks"]],
+  [["ipam", "show", "--show-borrowed"]],
+  [["ipam", "show", "--show-configuration"]],
+  [["ipam", "show", "-o", "json"]],
+  [["ipam", "show", "--ip=10.65.0.9"]],
+  [["ipam", "show", "--ip=10.65.0.9", "-o", "yaml"]],
+  [["ipam", "explain", "--pod=web"]],
+  [["ipam", "explain", "--pod=default/web", "--families=IPv4", "--ipv4-pools=seen", "-o", "json"]],
+  [["ipam", "explain", "--node=n1", "--namespace=default"]],
+  [["ipam", "check", "-o", "json"]],
+];
+
+/** What may follow on words of a command line. */
+const proposed = async (...words: readonly string[]): Promise<readonly string[]> =>
+  [...(await world.done(["__complete", ...words, ""])).matchAll(/^[^\t]+/gm)].map(([word]) => word);
+
+test("there is one of each command (needs cluster)", async () => {
+  const names = (await proposed()).filter((name) => name !== "ipam");
+  const inGroup = (await proposed("ipam")).map((name) => `ipam ${name}`);
+  const tried = COMMANDS.map(([argv]) => argv.slice(0, argv[0] === "ipam" ? 2 : 1).join(" "));
+  expect([...names, ...inGroup].sort()).toEqual([...new Set([...tried, ...WITHOUT_DATASTORE, ...RUN_APART])].sort());
+});
 
 test("every command succeeds with the role (needs cluster)", async () => {
   for (const [argv, stdin = ""] of COMMANDS) {
@@ -162,6 +200,14 @@ describe("with the role for viewers", () => {
     await allocateFor(world.datastore, "c-web", "n1", { address: "10.65.0.9" }); // else check says what to do
     for (const [argv] of COMMANDS.filter(([words]) => ONLY_SHOWS.test(words.join(" "))))
       expect([argv, await world.ctl(argv, { env: viewer })]).toMatchObject([argv, { stderr: "" }]);
+  });
+
+  test("every option of such a command is permitted (needs cluster)", async () => {
+    await world.createPool("seen", "10.93.0.0/24");
+    const permitted = { status: 0, stderr: expect.not.stringContaining("permitted") };
+    for (const [argv, stdin = ""] of SHOWN) expect([argv, await world.ctl(argv, { env: viewer, stdin })]).toMatchObject([argv, permitted]);
+    for (const kind of await proposed("get"))
+      expect([kind, await world.ctl(["get", kind, "-A"], { env: viewer })]).toMatchObject([kind, permitted]);
   });
 
   test("diff shows what an administrator would change (needs cluster)", async () => {

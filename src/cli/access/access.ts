@@ -25,9 +25,6 @@ const KUBECTL_PLUGIN = "kubectl netplug";
 /** For calls by a person: no rate limit of ours, for somebody waits and the API server has its own; proxy variables count. */
 const BY_HAND = { qps: 0, usesProxyVariables: true } as const;
 
-/** Commands that only show something: the role for viewers permits all of them. */
-const SHOWING: ReadonlySet<string> = new Set(["get", "diff", "version", "ipam show", "ipam explain", "ipam check"]);
-
 /**
  * Opens the datastore for one piece of work and lets go of it.
  *
@@ -116,8 +113,7 @@ export async function datastoreConfigOf(cli: Cli): Promise<DatastoreConfig> {
 }
 
 /** Without a kubeconfig the one that kubectl reads, else what every pod has. */
-function complete(config: KubernetesConfig, { io: { env }, options: { context }, command = [] }: Cli): KubernetesConfig {
+function complete(config: KubernetesConfig, { io: { env }, options: { context }, role }: Cli): KubernetesConfig {
   const home = env["HOME"] ?? "";
-  const role = SHOWING.has(command.join(" ")) ? "netplug-view" : "netplug-admin";
   return { ...config, ...BY_HAND, role, context, ...(home !== "" && { defaultKubeconfig: `${home}/.kube/config` }) };
 }

@@ -27,7 +27,8 @@ export async function complete(
   try {
     const { before, partial, attached } = splitPartial(argv);
     const { options, words } = parseCommandLine(before);
-    const cli: Cli = { io: { ...io, stderr: { isTerminal: false, write: () => undefined, drained: async () => true } }, options, program };
+    const silent = { ...io, stderr: { isTerminal: false, write: () => undefined, drained: async () => true } };
+    const cli: Cli = { io: silent, options, program, role: "netplug-view" };
     const propose = proposalsOf(cli, words);
     const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl", commandOf(words)), [...words, partial], {
       ...context,

@@ -4,7 +4,7 @@ import { type Application, buildApplication, buildCommand, buildRouteMap, text_e
 import { quote } from "../../lib/quote.ts";
 import type { LedgerFlags } from "../commands/ledger.ts";
 import type { VersionFlags } from "../commands/version.ts";
-import { type CliContext, type NoFlags, runs } from "./context.ts";
+import { type CliContext, type NoFlags, runs, shows } from "./context.ts";
 import { UsageError } from "../failures/failure.ts";
 import * as flags from "./flags.ts";
 import { ipamCommands } from "./ipam-commands.ts";
@@ -19,7 +19,7 @@ const init = buildCommand<NoFlags, [], CliContext>({
 });
 
 const version = buildCommand<VersionFlags, [], CliContext>({
-  loader: runs(async () => (await import("../commands/version.ts")).version),
+  loader: shows(async () => (await import("../commands/version.ts")).version),
   parameters: {
     flags: {
       client: flags.withoutValue("this program only; does not ask the datastore"),

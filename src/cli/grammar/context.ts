@@ -2,11 +2,11 @@
 
 import type { CommandContext } from "@stricli/core";
 import type { Kind } from "../../api/resource.ts";
-import type { Cli } from "../io.ts";
+import type { Cli, Role } from "../io.ts";
 
 /** What every command runs in. */
 export interface CliContext extends CommandContext {
-  readonly cli: Cli;
+  readonly cli: Omit<Cli, "role">;
   /** Takes the exit status. */
   finish(status: number): void;
   /** Takes what a command threw. */
@@ -38,15 +38,20 @@ export type NoFlags = object;
 type Implementation<F, A extends readonly unknown[]> = (cli: Cli, flags: F, ...args: A) => Promise<number>;
 
 /** Loads an implementation when its command runs, and hands it what it needs. */
-export function runs<F, A extends readonly unknown[]>(load: () => Promise<Implementation<F, A>>) {
+export function runs<F, A extends readonly unknown[]>(load: () => Promise<Implementation<F, A>>, role: Role = "netplug-admin") {
   return async () => {
     const implementation = await load();
     return async function run(this: CliContext, given: F, ...args: A): Promise<void> {
       try {
-        this.finish(await implementation(this.cli, given, ...args));
+        this.finish(await implementation({ ...this.cli, role }, given, ...args));
       } catch (thrown) {
         this.fail(thrown);
       }
     };
   };
+}
+
+/** As {@link runs}, for a command that only shows something, whatever its flags: the role for viewers permits all of it. */
+export function shows<F, A extends readonly unknown[]>(load: () => Promise<Implementation<F, A>>) {
+  return runs(load, "netplug-view");
 }

@@ -11,7 +11,7 @@ import type { ReleaseFlags } from "../commands/ipam/release.ts";
 import type { ShowFlags } from "../commands/ipam/show.ts";
 import type { SplitFlags } from "../commands/ipam/split.ts";
 import { quote } from "../../lib/quote.ts";
-import { type CliContext, runs } from "./context.ts";
+import { type CliContext, runs, shows } from "./context.ts";
 import { UsageError } from "../failures/failure.ts";
 import * as flags from "./flags.ts";
 
@@ -24,7 +24,7 @@ function parseHostAddress(text: string): Address {
 }
 
 const ipamShow = buildCommand<ShowFlags, [], CliContext>({
-  loader: runs(async () => (await import("../commands/ipam/show.ts")).ipamShow),
+  loader: shows(async () => (await import("../commands/ipam/show.ts")).ipamShow),
   parameters: {
     flags: {
       ip: { ...ipFlag, brief: "who has this address", optional: true },
@@ -83,7 +83,7 @@ const poolsFlag = {
 } as const;
 
 const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
-  loader: runs(async () => (await import("../commands/ipam/explain.ts")).ipamExplain),
+  loader: shows(async () => (await import("../commands/ipam/explain.ts")).ipamExplain),
   parameters: {
     flags: {
       node: { ...nodeFlag, brief: "where the pod would run (default: where --pod runs)", optional: true },
@@ -126,7 +126,7 @@ const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
 });
 
 const ipamCheck = buildCommand<CheckFlags, [], CliContext>({
-  loader: runs(async () => (await import("../commands/ipam/check.ts")).ipamCheck),
+  loader: shows(async () => (await import("../commands/ipam/check.ts")).ipamCheck),
   parameters: { flags: { output: flags.reportOutput }, aliases: { o: "output" } },
   docs: {
     brief: "find leaked and doubled addresses and damaged blocks; changes nothing, and exits with 1 when there are any",

@@ -7,7 +7,7 @@ import type { GetFlags } from "../commands/get-asked.ts";
 import type { LabelFlags } from "../commands/label.ts";
 import type { PatchFlags } from "../commands/patch.ts";
 import type { DocumentFlags } from "../documents/documents.ts";
-import { type CliContext, runs } from "./context.ts";
+import { type CliContext, runs, shows } from "./context.ts";
 import * as flags from "./flags.ts";
 import { PATCH_TYPES } from "../patch/apply.ts";
 import { describeKinds } from "../arguments/kind-names.ts";
@@ -60,7 +60,7 @@ const apply = buildCommand<DocumentFlags, [], CliContext>({
 });
 
 const diff = buildCommand<DocumentFlags, [], CliContext>({
-  loader: runs(async () => (await import("../commands/diff.ts")).diff),
+  loader: shows(async () => (await import("../commands/diff.ts")).diff),
   parameters: { flags: inputFlags, aliases: inputAliases },
   docs: {
     brief: "show what apply would change",
@@ -104,7 +104,7 @@ const remove = (program: string) =>
 
 const get = (program: string) =>
   buildCommand<GetFlags, string[], CliContext>({
-    loader: runs(async () => (await import("../commands/get.ts")).get),
+    loader: shows(async () => (await import("../commands/get.ts")).get),
     parameters: {
       flags: {
         filename: flags.optionalFilenames,
