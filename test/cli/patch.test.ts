@@ -71,6 +71,14 @@ describe("patch and label", () => {
     },
   );
 
+  test.each([[["label", "ipp,tier", "a", "x=y"]], [["patch", "ipp,tier", "a", "-p", "{}"]], [["patch", "ipp/a,tier/a", "-p", "{}"]]])(
+    "%j of several kinds is wrong usage",
+    async (argv) => {
+      const { status, stderr } = await world.ctl(argv);
+      expect([status, stderr]).toEqual([2, expect.stringContaining(`read argument "${argv[1]}": want one kind\n`)]);
+    },
+  );
+
   test("a patch of several objects at once is wrong usage, and changes none", async () => {
     await world.createPool("blue", "10.65.0.0/16");
     await world.createPool("red", "10.66.0.0/16");

@@ -67,6 +67,7 @@ export function parseOneName(words: readonly string[]): {
   readonly rest: readonly string[];
 } {
   const [first = "", second, ...rest] = words;
+  if (first.includes(",")) throw new UsageError(`read argument ${quote(first)}: want one kind`);
   if (first.includes("/")) {
     const [named] = parseNames([first]);
     // One word with a slash names one object.
