@@ -6,6 +6,7 @@ import type { Clock } from "../../../lib/ports.ts";
 import { blockProblems } from "./block-problems.ts";
 import { endpointProblems } from "./endpoint-problems.ts";
 import { type Inventory, takeInventory, type UnreadResource } from "./inventory.ts";
+import { isEndpointOf } from "./leaks.ts";
 import type { PoolWarning } from "../pools/pool-warnings.ts";
 import type { ServiceCidr } from "../pools/pools-over-services.ts";
 import { type Inconsistency, PROBLEM_CLASSES } from "./problems.ts";
@@ -80,7 +81,7 @@ async function lookFirst(
   const found = new Set<string>();
   let mayPass = false;
   for (const problem of problemsIn(inventory)) {
-    found.add(keyOf(problem));
+    for (const key of keysOf(problem, inventory)) found.add(key);
     mayPass ||= isReported(problem, inventory) || isUnderWay(problem, inventory, recent);
   }
   return { found, mayPass, unread: inventory.unread, summary: summarise(inventory) };
@@ -92,12 +93,13 @@ async function lookAgain(datastore: Datastore, clock: Pick<Clock, "now">, before
   const known = new Set(before.unread.map(({ object }) => object));
   const unread = [...before.unread, ...inventory.unread.filter(({ object }) => !known.has(object))];
   const order = Object.keys(PROBLEM_CLASSES);
+  const keysAgain = (problem: Inconsistency): readonly string[] => keysOf(problem, inventory).filter((key) => before.found.has(key));
   const problems = [...problemsIn(inventory)]
-    .filter((problem) => before.found.has(keyOf(problem)))
+    .filter((problem) => keysAgain(problem).length > 0)
     .sort((a, b) => order.indexOf(a.class) - order.indexOf(b.class));
   const recent = recentlyChanged(inventory.blocks, clock.now());
   if (!isLast && problems.some((problem) => isUnderWay(problem, inventory, recent)))
-    return { found: new Set(problems.map(keyOf)), mayPass: true, unread };
+    return { found: new Set(problems.flatMap(keysAgain)), mayPass: true, unread };
   const silentLeaks = problems.filter((problem) => isSilentLeak(problem, inventory)).length;
   return { problems, silentLeaks, ...summarise(inventory), unread };
 }
@@ -130,8 +132,15 @@ function isSilentLeak({ class: problemClass, object }: Inconsistency, { allocati
   return problemClass === "leaked-address" && node !== undefined && silentNodes.has(node);
 }
 
-/** Who has an address that is used wrongly is part of what is found: another one may have it at the next look, also for a moment. */
-function keyOf({ class: problemClass, object, detail }: Inconsistency): string {
+/**
+ * Two looks have found the same when they have one of these in common. Of an address that is used wrongly they say who has it though it is not theirs:
+ * another one may at the next look, also for a moment. Whether its own one has it as well may change meanwhile.
+ */
+function keysOf({ class: problemClass, object }: Inconsistency, { allocations, users, reported }: Inventory): readonly string[] {
   const isOfUsers = problemClass === "unallocated-in-use" || problemClass === "duplicate-address";
-  return isOfUsers ? `${problemClass} ${object} ${detail}` : `${problemClass} ${object}`;
+  const owner = allocations.get(object)?.owner;
+  const having = isOfUsers ? [users, reported].flatMap((endpointsBy) => endpointsBy.get(object) ?? []) : [];
+  const others = owner === undefined ? having : having.filter((endpoint) => !isEndpointOf(endpoint, owner));
+  if (others.length === 0) return [`${problemClass} ${object}`];
+  return others.map(({ metadata: { namespace = "", name } }) => `${object} ${namespace}/${name}`);
 }

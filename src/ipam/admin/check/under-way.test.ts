@@ -4,7 +4,7 @@ import { REPORTED_ADDRESSES } from "../../../api/reported-addresses.ts";
 import { API_VERSION, type Resource } from "../../../api/resource.ts";
 import type { Datastore } from "../../../datastore/datastore.ts";
 import { inFrontOf } from "../../../datastore/in-front-of.ts";
-import { toAddressText } from "../../../lib/ip/address.ts";
+import { parseAddress, toAddressText } from "../../../lib/ip/address.ts";
 import { allocate } from "../../allocate.ts";
 import { checkConsistency } from "./check.ts";
 
@@ -33,10 +33,11 @@ const endOf = (pod: string) =>
   ({ op: "delete", ref: { kind: "WorkloadEndpoint", name: `n1-k8s-${pod}-eth0`, namespace: "prod" } }) as const;
 
 /** The first write of an ADD. @returns the address */
-async function give(world: IpamWorld, pod: string): Promise<string> {
+async function give(world: IpamWorld, pod: string, ...asked: readonly string[]): Promise<string> {
   const { owner } = requestFor(`c-${pod}`, "n1");
   const named = { ...owner, ...idOf(`c-${pod}`), pod, namespace: "prod", endpoint: `n1-k8s-${pod}-eth0` };
-  const [given] = await allocate(world.ports, requestFor(`c-${pod}`, "n1", { owner: named }));
+  const addresses = asked.map((text) => parseAddress(text));
+  const [given] = await allocate(world.ports, requestFor(`c-${pod}`, "n1", { owner: named, addresses }));
   return given === undefined ? "" : toAddressText(given.address);
 }
 
@@ -119,5 +120,29 @@ describe("a check of pods", () => {
     await pods.world.datastore.commit([{ op: "create", resource: job("job-1") }]);
     const turn = () => pods.world.datastore.commit([endOf("job-1"), { op: "create", resource: job("job-2") }]);
     expect(await check(pods, turn)).toEqual({ problems: [], pauses: [2_000] });
+  });
+
+  test("finds two pods with one address, also when a third one that seems to have it ends meanwhile", async () => {
+    const pods = await createWorldOfPods();
+    const { world } = pods;
+    const ip = await give(world, "web");
+    const created = [podOf("web", [`${ip}/32`], []), podOf("other", [`${ip}/32`], []), podOf("job", [], [ip])];
+    await world.datastore.commit(created.map((resource) => ({ op: "create", resource })));
+    await world.clock.advance(20_000);
+    const end = () => world.datastore.commit([endOf("job")]);
+    expect(await check(pods, end)).toEqual({ problems: [`duplicate-address ${ip}`], pauses: [2_000] });
+  });
+
+  test("finds a pod with an address that is not its own, also when another one gets that meanwhile", async () => {
+    const pods = await createWorldOfPods();
+    const { world } = pods;
+    const ip = "10.65.0.9";
+    await world.datastore.commit([{ op: "create", resource: podOf("web", [], [ip]) }]);
+    const giveAway = async (nth: number): Promise<void> => {
+      if (nth > 1) return;
+      await give(world, "next", ip);
+      await world.datastore.commit([{ op: "create", resource: podOf("next", [`${ip}/32`], []) }]);
+    };
+    expect(await check(pods, giveAway)).toEqual({ problems: [`duplicate-address ${ip}`], pauses: ALL_PAUSES });
   });
 });
