@@ -13,6 +13,7 @@ import { toReportText } from "../../output/json-yaml.ts";
 import type { ReportFormat } from "../../output/format.ts";
 import { toTable } from "../../output/table.ts";
 import { noteIfNeverInitialised } from "../../resources/never-initialised.ts";
+import { tellingPauses } from "./telling-pauses.ts";
 
 /** Without `output` people get a table, and are told what releases leaked addresses. */
 export interface CheckFlags {
@@ -26,7 +27,8 @@ export interface CheckFlags {
 export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   const report = await withDatastore(cli, async (datastore, openKube) => {
     const readCidrs = async () => (openKube === undefined ? [] : await readServices(cli, openKube));
-    const found = await checkConsistency(datastore, cli.io.clock, readCidrs);
+    const clock = tellingPauses(cli.io.clock, cli.io.progress, "looks again at what may be under way");
+    const found = await checkConsistency(datastore, clock, readCidrs);
     if (found.pools + found.blocks === 0 && flags.output === undefined) await noteIfNeverInitialised(cli, datastore);
     return found;
   });
