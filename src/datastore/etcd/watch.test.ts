@@ -194,6 +194,12 @@ test.each([
   ["its next connection", () => serve([[CREATED]]).endpoint, 1, ["reset", "in-sync"]],
   // The first two pauses are those of the request that fails.
   ["its first snapshot", () => "http://127.0.0.1:1", 3, []],
+  [
+    "another snapshot, as history was gone right behind two",
+    () => serve([[CREATED, COMPACTED]]).endpoint,
+    1,
+    ["reset", "in-sync", "reset", "in-sync", "interrupted"],
+  ],
 ])("a signal ends a watch at once that waits for %s", async (_what, start, pause, told) => {
   const endpoint = start();
   const ending = new AbortController();
