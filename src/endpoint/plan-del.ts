@@ -6,6 +6,7 @@ import type { Query, Revision, Write } from "../datastore/datastore.ts";
 import { expectNotFrozen } from "../ipam/cluster.ts";
 import { type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import { planReleaseOf, type ReleasePlan, releaseQueries } from "../ipam/plan-release.ts";
+import type { Address } from "../lib/ip/address.ts";
 import { type RecordQuery, toRecordQuery } from "./record.ts";
 
 /** What is to be removed: the allocations and records that the two predicates pick. */
@@ -13,6 +14,8 @@ export interface DelRequest {
   readonly node: string;
   /** Whether this owner's allocations are released. */
   readonly isTargetOwner: (owner: AllocationOwner) => boolean;
+  /** Of those only these addresses. @default all */
+  readonly addresses?: readonly Address[] | undefined;
   /** Whether a record is deleted: never one that another container of the pod has taken over. */
   readonly isTargetRecord: (record: WorkloadEndpoint) => boolean;
   /** Records to look at, besides those that the released allocations name; "none": look at none, all have ended already. */
@@ -32,7 +35,7 @@ export function delQueries({ node, records }: Pick<DelRequest, "node" | "records
  * @throws {FactsWanted} what must be read first
  */
 export function planDel(request: DelRequest, facts: Facts, now: number): ReleasePlan {
-  const release = planReleaseOf(request.isTargetOwner, request.node, facts, now);
+  const release = planReleaseOf(request.isTargetOwner, request.node, facts, now, request.addresses);
   const owners = release.released.map(({ owner }) => owner);
   const records = request.records === "none" ? [] : withoutRepeats([...request.records, ...recordsNamedBy(owners)]);
   const ends = endWritesOf(records, owners, request.isTargetRecord, facts);

@@ -3,7 +3,7 @@
 import type { Allocation, AllocationOwner } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
-import type { Address } from "../lib/ip/address.ts";
+import { type Address, equalAddresses } from "../lib/ip/address.ts";
 import { addressAt } from "../lib/ip/prefix.ts";
 import { release } from "./block.ts";
 import { expectNotFrozen, IPAM_CONFIGURATION, momentOf } from "./cluster.ts";
@@ -39,17 +39,25 @@ const MAX_BLOCKS = 16;
  *
  * @param isTarget says of an owner whether its allocations are released
  * @param now seconds since 1970
+ * @param only these addresses. @default all
  * @throws {NetplugError} tryAgainLater when nothing at all may be written
  * @throws {FactsWanted} what must be read first
  */
-export function planReleaseOf(isTarget: (owner: AllocationOwner) => boolean, node: string, facts: Facts, now: number): ReleasePlan {
+export function planReleaseOf(
+  isTarget: (owner: AllocationOwner) => boolean,
+  node: string,
+  facts: Facts,
+  now: number,
+  only?: readonly Address[],
+): ReleasePlan {
   const notFrozen = expectNotFrozen(facts);
   const moment = momentOf(facts, now);
   const released: ReleasedAddress[] = [];
   let draft = NO_DRAFT;
   let isAll = true;
   for (const { stored, block } of blocksWithAddressesOf(facts, draft, node)) {
-    const result = release(block, ({ owner }: Allocation) => owner.node === node && isTarget(owner), moment);
+    const isMeant = (ordinal: number): boolean => only?.some((one) => equalAddresses(one, addressAt(block.cidr, ordinal))) ?? true;
+    const result = release(block, ({ owner, ordinal }: Allocation) => owner.node === node && isTarget(owner) && isMeant(ordinal), moment);
     if (result.released.length === 0) continue;
     if (draft.size === MAX_BLOCKS) {
       isAll = false;

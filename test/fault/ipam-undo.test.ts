@@ -7,6 +7,7 @@ import { END_OF_PART } from "../../src/cni/attachment-state/node-files.ts";
 import type { Host } from "../../src/cni/host.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
+import type { Json } from "../support/programs/cni-call.ts";
 import { pendingReleasesOf } from "../support/node/pending-releases.ts";
 import { isCommit, isRead } from "./support/at-step.ts";
 import { IPAM_ALONE } from "./support/flows.ts";
@@ -108,6 +109,17 @@ test.concurrent("one that has found addresses of its attachment takes none of th
   expect([await codeOf(node, unheard), await leftOn(node)]).toEqual([1, { allocated: 2, pending: ["is there"] }]);
   expect([await codeOf(node), await leftOn(node)]).toEqual([0, { allocated: 2, pending: [] }]);
   expect([await codeOf(node, unreadable), await leftOn(node)]).toEqual([108, { allocated: 2, pending: [] }]);
+});
+
+test.concurrent("one for another family takes back what it took, and nothing of what its attachment had", async () => {
+  await using node = await startNode(IPAM_ALONE);
+  const config = (family: 4 | 6): Json => {
+    const { ipam } = node.config();
+    return { ipam: { ...(ipam as Json), assign_ipv4: `${family === 4}`, assign_ipv6: `${family === 6}` } };
+  };
+  expect((await node.call("ADD", { config: config(4) })).status).toBe(0);
+  expect((await node.call("ADD", { config: config(6), host: unheard })).status).toBe(1);
+  expect(await leftOn(node)).toEqual({ allocated: 1, pending: [] });
 });
 
 test.concurrent("one that has sent nothing leaves to be released what an earlier one has sent", async () => {

@@ -58,15 +58,16 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isEnded()) hold.requireHeld();
     if (areNew) {
-      taken = "newAddresses";
+      taken = addresses;
       // `ptp` would take over the route of whoever uses the address.
       requireUnused(kernel, addresses, { netns, askedBy });
     }
     answer(result);
   } catch (thrown) {
-    if (taken === "newAddresses" || isEnded()) {
+    const isOver = isEnded();
+    if (isOver || typeof taken !== "string") {
       pending?.leave();
-      await release(call, hold, thrown);
+      await release(call, hold, thrown, isOver || typeof taken === "string" ? undefined : taken);
     } else if (taken === "unknown" || hold.isCommitUnderWay) pending?.leave();
     else pending?.drop();
     throw thrown;
@@ -78,18 +79,19 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
 
 /**
  * What an ADD has taken when it fails. `nothing`: it has sent no commit. `unknown`: it has sent one, which may have been carried out or refused, or have
- * renewed what an earlier ADD got. `newAddresses`: addresses that no earlier ADD got, and of which nobody was told.
+ * renewed what an earlier ADD got. Else addresses that no earlier ADD got, and of which nobody was told; of another family the attachment may have more.
  */
-type Taken = "nothing" | "unknown" | "newAddresses";
+type Taken = "nothing" | "unknown" | readonly Address[];
 
 /**
- * Releases all addresses of the attachment of an ADD that has failed.
+ * Releases addresses of the attachment of an ADD that has failed.
  *
  * @param cause why it failed
+ * @param addresses undefined: all that it has
  * @throws {UndoFailed} when it cannot; that also keeps the ADD from running again, which would find the addresses allocated, and give them
  */
-async function release(call: Call, hold: Hold, cause: unknown): Promise<void> {
-  const released = await settle(async () => await (await import("./withdraw-attachment.ts")).withdrawAttachment(call, hold));
+async function release(call: Call, hold: Hold, cause: unknown, addresses: readonly Address[] | undefined): Promise<void> {
+  const released = await settle(async () => await (await import("./withdraw-attachment.ts")).withdrawAttachment(call, hold, addresses));
   if (!released.ok) throw new UndoFailed(cause, [new Error(`release addresses: ${messageOf(released.error)}`)]);
 }
 
