@@ -84,6 +84,24 @@ describe("allocate()", () => {
       expect(blocks).toEqual(["fd65::/126 n1 0/4"]);
     });
 
+    test("releases it also from an attachment that had another address, and leaves that", async () => {
+      const world = await createIpamWorld();
+      await world.putPool("a4", "10.65.0.0/30", { blockSize: 30 });
+      await world.putPool("a6", "fd65::/126", { blockSize: 126 });
+      expect(await world.add("c1", "n1")).toEqual(["10.65.0.0"]);
+      const addresses = ["10.65.0.1", "fd65::1"].map((text) => parseAddress(text));
+      const torn = asOnKubernetes(
+        changedBefore(world.datastore, "create-block", async (writes) => {
+          const first = await world.datastore.commit(writes.filter(({ op }) => op === "create-block"));
+          expect(first.committed).toBe(true);
+          await world.add("c2", "n1", { addresses: addresses.slice(0, 1) });
+        }),
+      );
+      const again = allocate({ ...world.ports, datastore: torn }, requestFor("c1", "n1", { addresses }));
+      expect(await failureOf(again)).toMatchObject({ kind: "addressInUse" });
+      expect(await world.blocks()).toEqual(["10.65.0.0/30 n1 2/4", "fd65::/126 n1 0/4"]);
+    });
+
     test("releases nothing for a caller who may not commit any more: somebody else may have it by now", async () => {
       let commits = 0;
       const { failure, blocks } = await tryBetweenBlocks("disabled", () => {

@@ -1,7 +1,8 @@
 /** Addresses alone, as `netplug-ipam` gives them: nothing else is committed with them. */
 
 import { NetplugError } from "../lib/errors.ts";
-import { type AllocatedAddress, allocationQueries, hasAnyAddress, planAllocation } from "./plan-allocation.ts";
+import type { Address } from "../lib/ip/address.ts";
+import { type AllocatedAddress, allocationQueries, planAllocation } from "./plan-allocation.ts";
 import { isSameAttachment } from "./block.ts";
 import type { Facts } from "./facts.ts";
 import { planReleaseOf, releaseQueries } from "./plan-release.ts";
@@ -24,7 +25,8 @@ export async function allocate(
   request: AddressRequest,
   options: AllocateOptions = {},
 ): Promise<readonly AllocatedAddress[]> {
-  let mayHavePart = false;
+  /** What decisions gave that the attachment did not have: of a commit that failed, a part may be written. */
+  const taken: Address[] = [];
   /** What the last decision that came to nothing threw. */
   let refusal: unknown;
   const decide = (known: Facts, attempt: Try): Decision<readonly AllocatedAddress[]> => {
@@ -35,8 +37,7 @@ export async function allocate(
       if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
       // Thrown inside the decision, so that `transact()` decides again on the newest lists.
       if ("error" in outcome) throw outcome.error;
-      // Only a first allocation is undone: an attachment keeps what it had, of the other family too, and any other plan takes one block at most.
-      mayHavePart ||= !hasAnyAddress(request.owner, known);
+      for (const { address, isNew } of outcome.addresses) if (isNew) taken.push(address);
       return { writes: plan.writes, result: outcome.addresses, prefetch: plan.prefetch, served: plan.served };
     } catch (thrown) {
       refusal = thrown;
@@ -46,18 +47,23 @@ export async function allocate(
   try {
     return await transact(ports, allocationQueries([request]), decide, options);
   } catch (thrown) {
-    if (thrown === refusal && mayHavePart) await releasePart(ports, request, options);
+    if (thrown === refusal && taken.length > 0) await releasePart(ports, request, taken, options);
     throw thrown;
   }
 }
 
 /**
  * Releases what a commit had written before a conflict, when the rest of the addresses could not be found afterwards: on Kubernetes each block
- * is written separately. If this fails too, the DEL of the attachment finds the allocation, as after a killed ADD.
+ * is written separately. What the attachment had stays. If this fails too, the DEL of the attachment finds the allocation, as after a killed ADD.
  */
-async function releasePart(ports: TransactPorts, { owner }: AddressRequest, { beforeCommit }: AllocateOptions): Promise<void> {
+async function releasePart(
+  ports: TransactPorts,
+  { owner }: AddressRequest,
+  taken: readonly Address[],
+  { beforeCommit }: AllocateOptions,
+): Promise<void> {
   const decide = (facts: Facts, { now }: Try): Decision<void> => {
-    const { writes } = planReleaseOf((other) => isSameAttachment(other, owner), owner.node, facts, now);
+    const { writes } = planReleaseOf((other) => isSameAttachment(other, owner), owner.node, facts, now, taken);
     return { writes, result: undefined };
   };
   try {
