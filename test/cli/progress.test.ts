@@ -48,6 +48,22 @@ test("so does one that lists endpoints", async () => {
   expect(screen).toStartWith(`${shown("read 1 endpoint")}${shown("read 2 endpoints")}\r\x1b[Kworkloadendpoint`);
 });
 
+test("ipam check shows when it looks again at what may be under way", async () => {
+  const block = makeBlock("10.65.0.0/26", "n1", { 0: "n1" });
+  const since = Math.floor(Date.now() / 1_000) - 13;
+  const allocations = block.allocations.map((one) => ({
+    ...one,
+    since,
+    owner: { ...one.owner, namespace: "prod", pod: "gone", podUID: "gone" },
+  }));
+  await using server = startFakeApiServer(({ path }) =>
+    Response.json({ metadata: {}, items: path.includes("ipamblocks") ? [toBlockObject({ ...block, allocations })] : [] }),
+  );
+  const screen = await screenOf(server, [netplugctl, "ipam", "check"]);
+  expect(screen).toContain("\r\x1b[K\x1b[?7lread 2 blocks; looks again at what may be under way in 3 s \x1b[?7h");
+  expect(screen).toMatch(/leaked-address .* 10\.65\.0\.0 /);
+});
+
 test("a quick one shows nothing", async () => {
   await using server = startSlowServer(0);
   expect(await screenOf(server, [netplugctl, "ipam", "show", "-o", "json"])).toStartWith('{\r\n  "pools": [],');
