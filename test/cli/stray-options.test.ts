@@ -55,6 +55,8 @@ test("of an option that is there its value is refused", async () => {
     ["--watch=", "--watch", ""],
     ["-A=", "-A", ""],
     ["--watch=a\nb", "--watch", "a\\nb"],
+    ["-A=a\x1bb", "--all-namespaces", "a\\u001bb"],
+    ["--no-headers=-x", "--no-headers", "-x"],
   ] as const)
     expect((await world.ctl(["get", "wep", word])).stderr).toStartWith(
       `netplugctl: read option "${option}": got "${value}", want true or false\n`,

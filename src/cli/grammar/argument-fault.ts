@@ -33,8 +33,11 @@ export interface NamedCommand {
  * @param command the one that is called
  */
 export function toArgumentFault(thrown: unknown, command: NamedCommand): string {
-  if (thrown instanceof ArgumentParseError)
-    return `read ${toArgumentName(thrown.externalFlagNameOrPlaceholder)}: ${messageOf(thrown.exception)}`;
+  if (thrown instanceof ArgumentParseError) {
+    // What the parser of commands says itself: of an option without a value.
+    const reason = thrown.exception instanceof SyntaxError ? toNoSwitch(thrown.input) : messageOf(thrown.exception);
+    return `read ${toArgumentName(thrown.externalFlagNameOrPlaceholder)}: ${reason}`;
+  }
   // The parser compares with the names in camel case, which are farther from what people type.
   if (thrown instanceof FlagNotFoundError)
     return toNoOption(
@@ -58,8 +61,12 @@ export function toStrayFault(word: string, command: NamedCommand, missing?: stri
   const [option = "", name = ""] = /^-+([^=]*)/.exec(word) ?? [];
   const isThere = command.flags.some((flag) => option === `--${flag}`) || command.letters.some((letter) => option === `-${letter}`);
   // One that has a value is none of these words.
-  if (isThere) return `read option ${quote(option)}: got ${quote(word.slice(option.length + 1))}, want true or false`;
+  if (isThere) return `read option ${quote(option)}: ${toNoSwitch(word.slice(option.length + 1))}`;
   return toNoOption(option, optionMeantBy(name, command), missing);
+}
+
+function toNoSwitch(value: string): string {
+  return `got ${quote(value)}, want true or false`;
 }
 
 function toNoOption(option: string, meant = "", missing = "there is none"): string {
