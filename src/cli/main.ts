@@ -57,11 +57,7 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
   command = named.words;
   const [stray] = strays;
   if (stray !== undefined && !named.isGroup) return report(new UsageError(toStrayFault(stray, named)));
-  const context: CliContext = {
-    ...base,
-    propose: NO_PROPOSALS,
-    cli: { io, options, program },
-  };
+  const context: CliContext = { ...base, propose: NO_PROPOSALS, cli: { io, options, program } };
   await run(buildCli(program, named), words, context);
   if (status !== undefined) return status;
   // Only help, and what the parser refused, end without a command that ran.

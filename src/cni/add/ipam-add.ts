@@ -65,9 +65,10 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
     answer(result);
   } catch (thrown) {
     const isOver = isEnded();
-    if (isOver || typeof taken !== "string") {
+    const newAddresses = typeof taken === "string" ? undefined : taken;
+    if (isOver || newAddresses !== undefined) {
       pending?.leave();
-      await release(call, hold, thrown, isOver || typeof taken === "string" ? undefined : taken);
+      await release(call, hold, thrown, isOver ? undefined : newAddresses);
     } else if (taken === "unknown" || hold.isCommitUnderWay) pending?.leave();
     else pending?.drop();
     throw thrown;

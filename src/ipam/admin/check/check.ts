@@ -133,14 +133,14 @@ function isSilentLeak({ class: problemClass, object }: Inconsistency, { allocati
 }
 
 /**
- * Two looks have found the same when they have one of these in common. Of an address that is used wrongly they say who has it though it is not theirs:
- * another one may at the next look, also for a moment. Whether its own one has it as well may change meanwhile.
+ * Two looks have found the same when they have one of these in common. Of an address that is used wrongly they name each endpoint that has it and is
+ * not its owner's: at the next look that may be others, which have it for a moment only. Whether its owner's has it as well may change meanwhile.
  */
 function keysOf({ class: problemClass, object }: Inconsistency, { allocations, users, reported }: Inventory): readonly string[] {
   const isOfUsers = problemClass === "unallocated-in-use" || problemClass === "duplicate-address";
   const owner = allocations.get(object)?.owner;
   const having = isOfUsers ? [users, reported].flatMap((endpointsBy) => endpointsBy.get(object) ?? []) : [];
-  const others = owner === undefined ? having : having.filter((endpoint) => !isEndpointOf(endpoint, owner));
+  const others = having.filter((endpoint) => owner === undefined || !isEndpointOf(endpoint, owner));
   if (others.length === 0) return [`${problemClass} ${object}`];
   return others.map(({ metadata: { namespace = "", name } }) => `${object} ${namespace}/${name}`);
 }
