@@ -118,7 +118,7 @@ export class Installation implements Disposable {
 
   /**
    * Restores what somebody removed or emptied, folders too, and copies certificates that have changed. Another file that differs from ours is
-   * left alone: a newer installer may have written it. Warns of network configs that come before ours by now, and of what is no file in its place.
+   * left alone: a newer installer may have written it. Warns of network configs that come before ours by now, and of a link to no file in its place.
    *
    * @throws NetplugError, LostFolder when it never can
    */

@@ -8,7 +8,10 @@ import { GLOBAL_OPTIONS } from "./flags.ts";
 /** The options that count for every command, and what is left for the parser of commands. */
 interface CommandLine {
   readonly options: GlobalOptions;
-  /** The rest, with each value apart from its option: `-ojson` becomes `-o json`, and `-Ao json` `-A -o json`. */
+  /**
+   * The rest, with each value apart from its option: `-ojson` becomes `-o json`, and `-Ao json` `-A -o json`. Only a value that begins with a dash is
+   * attached: `-o -x` becomes `-o=-x`.
+   */
   readonly words: readonly string[];
   /** Of these words the ones that stand where an option does, and that the parser takes for arguments: `--f`, `-1`. */
   readonly strays: readonly string[];
@@ -26,7 +29,7 @@ const OPTION = /^-([a-z]+|[a-z]=.+|-[a-z][a-z\d._-]+(=.+)?)$/i;
 
 const { withValue, withoutValue } = optionsOfAllCommands();
 
-/** Options whose value is the next word, whatever that begins with. */
+/** Options that have a value. */
 export const VALUE_FLAGS: ReadonlySet<string> = withValue;
 
 /** Letters together, as with kubectl: the last one has a value, which may be attached. */
@@ -75,7 +78,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   return { options, words: [...words, ...early], strays };
 }
 
-/** The parser of commands takes what begins with a dash for an option unless it is attached, and nothing that is attached if it has lines. */
+/** The parser of commands takes a value that begins with a dash for an option, unless it is attached. One of several lines it takes only unattached. */
 function toFlagWords(flag: string, value: string): readonly string[] {
   return /^-.+$/.test(value) ? [`${flag}=${value}`] : [flag, value];
 }

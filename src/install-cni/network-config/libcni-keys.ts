@@ -47,7 +47,7 @@ const OF_PLUGIN: readonly Key[] = [
   { name: "prevResult", want: "an object", fits: (value) => value === null || isJsonObject(value) },
 ];
 
-/** A key that does not fit; both for messages that show nothing else of the config. */
+/** A key that does not fit, for a message that shows nothing else of the config. */
 export interface Misfit {
   readonly name: string;
   readonly value: unknown;

@@ -9,7 +9,7 @@ export const KUBECONFIG_NAME = "netplug-kubeconfig";
 /** The copies of certificates for etcd. */
 export const TLS_FOLDER = "netplug-tls";
 
-/** File systems have 255; a file that is being made has a longer name. */
+/** File systems take 255; while it is made, a file has a longer name. */
 const MAX_BYTES = 240;
 
 const OWN_NAMES: readonly string[] = [KUBECONFIG_NAME, TLS_FOLDER];
