@@ -1,6 +1,6 @@
 /** A failed ADD of `netplug-ipam`: which addresses it takes back, and what it leaves to a later DEL to release. */
 
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { END_OF_PART } from "../../src/cni/attachment-state/node-files.ts";
@@ -111,15 +111,25 @@ test.concurrent("one that has found addresses of its attachment takes none of th
   expect([await codeOf(node, unreadable), await leftOn(node)]).toEqual([108, { allocated: 2, pending: [] }]);
 });
 
-test.concurrent("one for another family takes back what it took, and nothing of what its attachment had", async () => {
+test.concurrent.each<[what: string, isEnded: boolean, allocated: number]>([
+  ["and nothing of what its attachment had", false, 1],
+  ["and all that its attachment had when that has ended meanwhile", true, 0],
+])("one for another family takes back what it took, %s", async (_what, isEnded, allocated) => {
   await using node = await startNode(IPAM_ALONE);
   const config = (family: 4 | 6): Json => {
     const { ipam } = node.config();
     return { ipam: { ...(ipam as Json), assign_ipv4: `${family === 4}`, assign_ipv6: `${family === 6}` } };
   };
+  const host: Change = (real) => ({
+    ...real,
+    writeAnswer(text) {
+      if (isEnded) rmSync(join(node.folder, "attached"), { recursive: true });
+      unheard(real).writeAnswer(text);
+    },
+  });
   expect((await node.call("ADD", { config: config(4) })).status).toBe(0);
-  expect((await node.call("ADD", { config: config(6), host: unheard })).status).toBe(1);
-  expect(await leftOn(node)).toEqual({ allocated: 1, pending: [] });
+  expect((await node.call("ADD", { config: config(6), host })).status).toBe(1);
+  expect(await leftOn(node)).toEqual({ allocated, pending: [] });
 });
 
 test.concurrent("one that has sent nothing leaves to be released what an earlier one has sent", async () => {
