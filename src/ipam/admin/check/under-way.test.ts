@@ -122,6 +122,17 @@ describe("a check of pods", () => {
     expect(await check(pods, turn)).toEqual({ problems: [], pauses: [2_000] });
   });
 
+  test("does not take them for each other either when the address is that of a third one, which has it all the time", async () => {
+    const pods = await createWorldOfPods();
+    const { world } = pods;
+    const ip = await give(world, "web");
+    const created = [podOf("web", [`${ip}/32`], []), podOf("job-1", [], [ip])];
+    await world.datastore.commit(created.map((resource) => ({ op: "create", resource })));
+    await world.clock.advance(20_000);
+    const turn = () => world.datastore.commit([endOf("job-1"), { op: "create", resource: podOf("job-2", [], [ip]) }]);
+    expect(await check(pods, turn)).toEqual({ problems: [], pauses: [2_000] });
+  });
+
   test("finds two pods with one address, also when a third one that seems to have it ends meanwhile", async () => {
     const pods = await createWorldOfPods();
     const { world } = pods;
