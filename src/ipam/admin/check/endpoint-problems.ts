@@ -84,7 +84,7 @@ function isOutdated(endpoint: WorkloadEndpoint, { owner, since }: Allocation, al
     return false;
   const recorded = recordedAddresses(endpoint).map((address) => allocations.get(toAddressText(address)));
   const isLater = (one: Allocation | undefined): boolean => one !== undefined && isEndpointOf(endpoint, one.owner) && one.since > since;
-  return recorded.length > 0 && !recorded.every(isLater);
+  return !recorded.every(isLater);
 }
 
 /**
