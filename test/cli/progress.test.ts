@@ -50,7 +50,7 @@ test("so does one that lists endpoints", async () => {
 
 test("ipam check shows when it looks again at what may be under way", async () => {
   const block = makeBlock("10.65.0.0/26", "n1", { 0: "n1" });
-  const since = Math.floor(Date.now() / 1_000) - 13;
+  const since = Math.floor(Date.now() / 1_000) - 10;
   const allocations = block.allocations.map((one) => ({
     ...one,
     since,
