@@ -23,6 +23,8 @@ export interface NamedCommand {
   readonly isGroup: boolean;
   /** The options that it may have, in kebab case. */
   readonly flags: readonly string[];
+  /** Those of them that have no value. */
+  readonly switches: readonly string[];
   /** The letters that some of them have. */
   readonly letters: readonly string[];
 }
@@ -34,9 +36,10 @@ export interface NamedCommand {
  */
 export function toArgumentFault(thrown: unknown, command: NamedCommand): string {
   if (thrown instanceof ArgumentParseError) {
-    // What the parser of commands says itself: of an option without a value.
-    const reason = thrown.exception instanceof SyntaxError ? toNoSwitch(thrown.input) : messageOf(thrown.exception);
-    return `read ${toArgumentName(thrown.externalFlagNameOrPlaceholder)}: ${reason}`;
+    const name = thrown.externalFlagNameOrPlaceholder;
+    // What the parser of commands says of a switch itself shows the value as it is.
+    const reason = command.switches.includes(name) ? toNoSwitch(thrown.input) : messageOf(thrown.exception);
+    return `read ${toArgumentName(name)}: ${reason}`;
   }
   // The parser compares with the names in camel case, which are farther from what people type.
   if (thrown instanceof FlagNotFoundError)
