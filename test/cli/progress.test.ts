@@ -50,6 +50,7 @@ test("so does one that lists endpoints", async () => {
 
 test("ipam check shows when it looks again at what may be under way", async () => {
   const block = makeBlock("10.65.0.0/26", "n1", { 0: "n1" });
+  // Recent enough for a slow machine's second look, and so old that the check soon ends.
   const since = Math.floor(Date.now() / 1_000) - 10;
   const allocations = block.allocations.map((one) => ({
     ...one,

@@ -128,7 +128,7 @@ export function commandOf(words: readonly string[]): NamedCommand {
     words: words.slice(0, count),
     isGroup: !("parameters" in target),
     flags: [...Object.keys(own).map(toKebab), ...flags.GLOBAL_OPTIONS.map(({ name }) => name)],
-    switches: Object.entries(own).flatMap(([name, { kind }]) => (kind === "boolean" ? [toKebab(name)] : [])),
+    flagsWithoutValue: Object.entries(own).flatMap(([name, { kind }]) => (kind === "boolean" ? [toKebab(name)] : [])),
     letters: [...Object.keys(aliases), ...flags.GLOBAL_OPTIONS.flatMap(({ letter }) => letter ?? [])],
   };
 }

@@ -24,7 +24,7 @@ export interface NamedCommand {
   /** The options that it may have, in kebab case. */
   readonly flags: readonly string[];
   /** Those of them that have no value. */
-  readonly switches: readonly string[];
+  readonly flagsWithoutValue: readonly string[];
   /** The letters that some of them have. */
   readonly letters: readonly string[];
 }
@@ -37,8 +37,8 @@ export interface NamedCommand {
 export function toArgumentFault(thrown: unknown, command: NamedCommand): string {
   if (thrown instanceof ArgumentParseError) {
     const name = thrown.externalFlagNameOrPlaceholder;
-    // What the parser of commands says of a switch itself shows the value as it is.
-    const reason = command.switches.includes(name) ? toNoSwitch(thrown.input) : messageOf(thrown.exception);
+    // An option without a value is read by the parser of commands itself, whose message shows control characters as they are.
+    const reason = command.flagsWithoutValue.includes(name) ? toNoBoolean(thrown.input) : messageOf(thrown.exception);
     return `read ${toArgumentName(name)}: ${reason}`;
   }
   // The parser compares with the names in camel case, which are farther from what people type.
@@ -64,11 +64,11 @@ export function toStrayFault(word: string, command: NamedCommand, missing?: stri
   const [option = "", name = ""] = /^-+([^=]*)/.exec(word) ?? [];
   const isThere = command.flags.some((flag) => option === `--${flag}`) || command.letters.some((letter) => option === `-${letter}`);
   // One that has a value is none of these words.
-  if (isThere) return `read option ${quote(option)}: ${toNoSwitch(word.slice(option.length + 1))}`;
+  if (isThere) return `read option ${quote(option)}: ${toNoBoolean(word.slice(option.length + 1))}`;
   return toNoOption(option, optionMeantBy(name, command), missing);
 }
 
-function toNoSwitch(value: string): string {
+function toNoBoolean(value: string): string {
   return `got ${quote(value)}, want true or false`;
 }
 
