@@ -48,7 +48,7 @@ export interface AddSubject {
 export type AddOutcome =
   | (AttachmentPlan & {
       readonly addresses: readonly Address[];
-      /** False: the datastore already has this attachment, or a part of it. */
+      /** False: the datastore already has a record of this attachment with addresses, or some of these addresses. */
       readonly isNew: boolean;
     })
   | {

@@ -138,6 +138,21 @@ describe("an ADD that fails", () => {
     expect((await world.blocks()).filter((block) => block.includes(" 1/"))).toHaveLength(1);
   });
 
+  test.each<[what: string, config: Json]>([
+    ["for another family", { ipam: { type: "netplug-ipam", assign_ipv4: "false", assign_ipv6: "true" } }],
+    ["that a delegate serves", DELEGATE],
+  ])("after one of which record and interface were lost, and %s, it releases what it took, and no more", async (_what, config) => {
+    await world.putPool("six", "fd65::/120");
+    await add(OWN);
+    await loseRecord();
+    pod.must(["ip", "link", "del", "eth0"]);
+    const before = (await world.blocks()).filter((block) => !block.includes(" 0/"));
+    expect(await add({ ...config, ...WITH_POLICY })).toMatchObject({ code: 110 });
+    expect([await recorded(), pod.link("eth0")]).toEqual([[], undefined]);
+    expect((await world.blocks()).filter((block) => !block.includes(" 0/"))).toEqual(before);
+    expect(before).toEqual([expect.stringMatching(/^10\.65\..* 1\//)]);
+  });
+
   test("before anything is recorded it leaves the interface that was there, though it is not as it should be", async () => {
     await add(OWN);
     await loseRecord();

@@ -96,11 +96,13 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   // Whoever asks for this very address may want to route through that pod. For a delegate's address, and for one that the attachment had before,
   // there is no other choice.
   const isOnlyChoice = !("ipam" in request) || askerOf(request) !== undefined;
-  const mayBeGateway = (): boolean => isOnlyChoice || !recording.isUndoable;
+  const mayBeGateway = (): boolean => isOnlyChoice || !recording.taken;
   const linkWork = new LinkWork({ call, hold, sockets, mayBeGateway, isReplacing: existing !== undefined, undo });
   // Pushed before any link is made, so that addresses are released only once the link is gone.
-  const release = (): Promise<void> | undefined =>
-    recording.isUndoable ? import("./withdraw-attachment.ts").then(({ withdrawAttachment }) => withdrawAttachment(call, hold)) : undefined;
+  const release = (): Promise<void> | undefined => {
+    const { taken } = recording;
+    return taken && import("./withdraw-attachment.ts").then(({ withdrawAttachment }) => withdrawAttachment(call, hold, taken));
+  };
   undo.push({ what: "release addresses and endpoint", undo: release });
   const plan = await recording.commit(facts, linkWork);
   if (plan.isKept) whileHeld(hold, () => keptLink?.restore(plan.link));

@@ -65,10 +65,10 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
     answer(result);
   } catch (thrown) {
     const isOver = isEnded();
-    const newAddresses = typeof taken === "string" ? undefined : taken;
-    if (isOver || newAddresses !== undefined) {
+    const lost = isOver ? "all" : typeof taken === "string" ? undefined : taken;
+    if (lost !== undefined) {
       pending?.leave();
-      await release(call, hold, thrown, isOver ? undefined : newAddresses);
+      await release(call, hold, thrown, lost);
     } else if (taken === "unknown" || hold.isCommitUnderWay) pending?.leave();
     else pending?.drop();
     throw thrown;
@@ -88,10 +88,10 @@ type Taken = "nothing" | "unknown" | readonly Address[];
  * Releases addresses of the attachment of an ADD that has failed.
  *
  * @param cause why it failed
- * @param addresses undefined: all that it has
+ * @param addresses "all": all that it has
  * @throws {UndoFailed} when it cannot; that also keeps the ADD from running again, which would find the addresses allocated, and give them
  */
-async function release(call: Call, hold: Hold, cause: unknown, addresses: readonly Address[] | undefined): Promise<void> {
+async function release(call: Call, hold: Hold, cause: unknown, addresses: readonly Address[] | "all"): Promise<void> {
   const released = await settle(async () => await (await import("./withdraw-attachment.ts")).withdrawAttachment(call, hold, addresses));
   if (!released.ok) throw new UndoFailed(cause, [new Error(`release addresses: ${messageOf(released.error)}`)]);
 }

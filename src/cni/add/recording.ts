@@ -5,6 +5,7 @@ import type { Facts } from "../../ipam/facts.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
 import { transact, type Try } from "../../ipam/transact/transact.ts";
 import { NetplugError } from "../../lib/errors.ts";
+import type { Address } from "../../lib/ip/address.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import type { Call } from "../call.ts";
 import { beginReading, loadPrefetch, transactPortsOf } from "../transact-ports.ts";
@@ -29,18 +30,19 @@ interface Attaching {
 /** The recording of one attachment: its addresses and its record, in one commit. */
 export class Recording {
   readonly #attaching: Attaching;
-  #isUndoable = false;
+  #taken: readonly Address[] | "all" | undefined;
 
   constructor(attaching: Attaching) {
     this.#attaching = attaching;
   }
 
   /**
-   * Whether a failed ADD removes what is recorded: not while that may be an earlier ADD's. Once a commit of anything new may be under way, it
-   * is true, and stays so.
+   * What a failed ADD releases when it removes what is recorded: the addresses that it may have taken, "all" where it had none before and others may
+   * have taken some for it. Undefined: it removes nothing, while that may be an earlier ADD's. Once a commit of anything new may be under way, it is
+   * defined, and stays so.
    */
-  get isUndoable(): boolean {
-    return this.#isUndoable;
+  get taken(): readonly Address[] | "all" | undefined {
+    return this.#taken;
   }
 
   /**
@@ -55,7 +57,7 @@ export class Recording {
       if (wanted === undefined) return undefined;
       // Whoever has the turn may send it in its own commit.
       hold.noteCommitOfOthers();
-      this.#isUndoable = true;
+      this.#taken = "all";
       return wanted;
     };
     const defects = new Set<string>();
@@ -69,7 +71,9 @@ export class Recording {
           for (const defect of plan.defects) defects.add(defect);
           if ("error" in outcome) throw outcome.error;
           // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
-          if (outcome.isNew && plan.writes.length > 0) this.#isUndoable = true;
+          if (outcome.isNew && plan.writes.length > 0) this.#taken ??= [];
+          // Those of earlier decisions stay: of their commits a part may be written.
+          if (this.#taken !== "all") this.#taken = this.#taken?.concat(outcome.addresses);
           return { writes: plan.writes, result: { ...outcome, isKept }, prefetch: plan.prefetch, served: plan.served };
         },
         { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome, ...linkWork.besideWrites() },
@@ -77,7 +81,7 @@ export class Recording {
     );
     const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
     hold.noteRecorded();
-    if (this.#isUndoable || planned.isKept || !("ipam" in request)) return planned;
+    if (this.#taken || planned.isKept || !("ipam" in request)) return planned;
     const { renewAddresses } = await import("./renew.ts");
     if (await renewAddresses(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
     return await this.commit(await beginReading(call, addQueries([request])), linkWork);

@@ -10,12 +10,12 @@ import { withdraw } from "../withdraw/withdraw.ts";
 /**
  * Reads and removes the attachment's addresses and its record, unless a newer ADD has taken the attachment.
  *
- * @param addresses of its addresses only these. @default all
+ * @param addresses of its addresses only these
  * @throws {NetplugError}
  */
-export async function withdrawAttachment(call: Call, hold: Hold, addresses?: readonly Address[]): Promise<void> {
+export async function withdrawAttachment(call: Call, hold: Hold, addresses: readonly Address[] | "all"): Promise<void> {
   const undoing = withUndoDeadline(call);
   await unlessTaken(undoing, hold, async () => {
-    await withdraw(undoing, { ...toDelRequest(undoing), addresses });
+    await withdraw(undoing, { ...toDelRequest(undoing), addresses: addresses === "all" ? undefined : addresses });
   });
 }
