@@ -356,23 +356,22 @@ test("a repeated ADD keeps an address that has become a gateway since, whatever 
 });
 
 test.each([
-  ["and another one is free", "fd80::", 127, { ips: [{ address: "fd80::1/127" }] }, 3],
-  ["and no other one is free", "fd81::", 128, { code: 109 }, 2],
-] as const)(
-  "netplug-ipam keeps what an attachment has that asks again, for another family, whose address is in use, %s",
-  async (_what, base, length, reply, inUse) => {
-    const pool = `second-family-${length}`;
-    await node.createPool(pool, { cidr: `${base}/${length}`, blockSize: length });
-    addUntilEnd("route", `${base}/128`, "dev", "lo");
-    const call = { containerID: node.newContainerID(), plugin: "netplug-ipam", netns: pods.use(new TestNetns()).path };
-    pods.defer(() => node.del(call));
-    const first = await node.call("ADD", { ...call, config: node.config() });
-    const ipam = { assign_ipv4: "false", assign_ipv6: "true", ipv6_pools: [pool] };
-    expect((await node.call("ADD", { ...call, config: node.config({ ipam }) })).json).toMatchObject(reply);
-    expect(await node.addressesInUse()).toBe(inUse);
-    expect((await node.call("ADD", { ...call, config: node.config() })).json).toEqual(first.json);
-  },
-);
+  ["another family, whose address is in use, and another one is free", false, "fd80::", 127, { ips: [{ address: "fd80::1/127" }] }, 3],
+  ["another family, whose address is in use, and no other one is free", false, "fd81::", 128, { code: 109 }, 2],
+  ["a second family, whose address is in use, and another one is free", true, "fd82::", 127, { ips: [{}, { address: "fd82::1/127" }] }, 3],
+  ["a second family, whose address is in use, and no other one is free", true, "fd83::", 128, { code: 109 }, 2],
+] as const)("netplug-ipam keeps what an attachment has that asks again, for %s", async (_what, isBoth, base, length, reply, inUse) => {
+  const pool = `${isBoth ? "second" : "other"}-family-${length}`;
+  await node.createPool(pool, { cidr: `${base}/${length}`, blockSize: length });
+  addUntilEnd("route", `${base}/128`, "dev", "lo");
+  const call = { containerID: node.newContainerID(), plugin: "netplug-ipam", netns: pods.use(new TestNetns()).path };
+  pods.defer(() => node.del(call));
+  const first = await node.call("ADD", { ...call, config: node.config() });
+  const ipam = { assign_ipv4: `${isBoth}`, assign_ipv6: "true", ipv6_pools: [pool] };
+  expect((await node.call("ADD", { ...call, config: node.config({ ipam }) })).json).toMatchObject(reply);
+  expect(await node.addressesInUse()).toBe(inUse);
+  expect((await node.call("ADD", { ...call, config: node.config() })).json).toEqual(first.json);
+});
 
 test("of many pods at once each gets another one, whoever serves it", async () => {
   await node.createPool("crowded", { cidr: "10.68.0.0/26", blockSize: 26 });

@@ -111,14 +111,15 @@ test.concurrent("one that has found addresses of its attachment takes none of th
   expect([await codeOf(node, unreadable), await leftOn(node)]).toEqual([108, { allocated: 2, pending: [] }]);
 });
 
-test.concurrent.each<[what: string, isEnded: boolean, allocated: number]>([
-  ["and nothing of what its attachment had", false, 1],
-  ["and all that its attachment had when that has ended meanwhile", true, 0],
-])("one for another family takes back what it took, %s", async (_what, isEnded, allocated) => {
+test.concurrent.each<[what: string, families: readonly number[], isEnded: boolean, allocated: number]>([
+  ["another family takes back what it took, and nothing of what its attachment had", [6], false, 1],
+  ["another family takes back what it took, and all that its attachment had when that has ended meanwhile", [6], true, 0],
+  ["a second family takes back what it took, and nothing of what its attachment had", [4, 6], false, 1],
+])("one for %s", async (_what, families, isEnded, allocated) => {
   await using node = await startNode(IPAM_ALONE);
-  const config = (family: 4 | 6): Json => {
+  const config = (asked: readonly number[]): Json => {
     const { ipam } = node.config();
-    return { ipam: { ...(ipam as Json), assign_ipv4: `${family === 4}`, assign_ipv6: `${family === 6}` } };
+    return { ipam: { ...(ipam as Json), assign_ipv4: `${asked.includes(4)}`, assign_ipv6: `${asked.includes(6)}` } };
   };
   const host: Change = (real) => ({
     ...real,
@@ -127,8 +128,8 @@ test.concurrent.each<[what: string, isEnded: boolean, allocated: number]>([
       unheard(real).writeAnswer(text);
     },
   });
-  expect((await node.call("ADD", { config: config(4) })).status).toBe(0);
-  expect((await node.call("ADD", { config: config(6), host })).status).toBe(1);
+  expect((await node.call("ADD", { config: config([4]) })).status).toBe(0);
+  expect((await node.call("ADD", { config: config(families), host })).status).toBe(1);
   expect(await leftOn(node)).toEqual({ allocated, pending: [] });
 });
 

@@ -53,14 +53,14 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
     taken = "unknown";
   };
   try {
-    const { result, areNew, addresses, askedBy } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.onOutcome });
+    const { result, newAddresses, askedBy } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.onOutcome });
     hold.noteRecorded();
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isEnded()) hold.requireHeld();
-    if (areNew) {
-      taken = addresses;
+    if (newAddresses.length > 0) {
+      taken = newAddresses;
       // `ptp` would take over the route of whoever uses the address.
-      requireUnused(kernel, addresses, { netns, askedBy });
+      requireUnused(kernel, newAddresses, { netns, askedBy });
     }
     answer(result);
   } catch (thrown) {
@@ -80,7 +80,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
 
 /**
  * What an ADD has taken when it fails. `nothing`: it has sent no commit. `unknown`: it has sent one, which may have been carried out or refused, or have
- * renewed what an earlier ADD got. Else addresses that no earlier ADD got, and of which nobody was told; of another family the attachment may have more.
+ * renewed what an earlier ADD got. Else addresses that no earlier ADD got, and of which nobody was told; the attachment may have more.
  */
 type Taken = "nothing" | "unknown" | readonly Address[];
 
@@ -106,20 +106,19 @@ async function giveAddresses(call: Call, early: AddressRequest | undefined, { be
   const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
   const request = early ?? toAddressRequest(call, await kubernetes?.toPodFacts(undefined));
   const defects = new Set<string>();
-  let areNew = false;
+  const newAddresses: Address[] = [];
   const allocateFrom = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {
     const options = { facts: known, loadPrefetch: prefetch.load, beforeCommit, onOutcome, defects };
     const given = await ledger.time("datastore", () => allocate(ports, request, options));
-    areNew = given.every(({ isNew }) => isNew);
-    if (areNew) return given;
+    for (const { address, isNew } of given) if (isNew) newAddresses.push(address);
+    if (given.every(({ isNew }) => isNew)) return given;
     const addresses = given.map(({ address }) => address);
     return (await renewAddresses(call, beforeCommit, request.owner, addresses)) ? given : await allocateFrom(undefined);
   };
   const allocated = await allocateFrom(facts).finally(() => defects.forEach((defect) => call.log.warning(defect)));
   return {
     result: toIpamResult(allocated),
-    areNew,
-    addresses: allocated.map(({ address }) => address),
+    newAddresses,
     askedBy: request.namedBy?.addresses,
   };
 }
@@ -137,9 +136,8 @@ type AroundCommit = Pick<Hold, "beforeCommit" | "onOutcome">;
 
 interface Given {
   readonly result: CniResult;
-  /** Whether no earlier ADD got any of the addresses. */
-  readonly areNew: boolean;
-  readonly addresses: readonly Address[];
+  /** Those that no earlier ADD got. */
+  readonly newAddresses: readonly Address[];
   /** Who asks for these very addresses; undefined: nobody. */
   readonly askedBy: string | undefined;
 }
