@@ -57,10 +57,17 @@ test("of an option that is there its value is refused", async () => {
     ["--watch=a\nb", "--watch", "a\\nb"],
     ["-A=a\x1bb", "--all-namespaces", "a\\u001bb"],
     ["--no-headers=-x", "--no-headers", "-x"],
+    ["-wA=x", "--all-namespaces", "x"],
+    ["-Aw=", "-w", ""],
   ] as const)
     expect((await world.ctl(["get", "wep", word])).stderr).toStartWith(
       `netplugctl: read option "${option}": got "${value}", want true or false\n`,
     );
+});
+
+test("letters that have no value may stand together, the last with true or false, or before that of help", async () => {
+  expect(await world.done(["get", "nodes", "-Aw=false", "-o", "name"])).toBe(await world.done(["get", "nodes", "-A", "-o", "name"]));
+  expect(await world.done(["get", "nodes", "-Ah"])).toBe(await world.done(["get", "--help"]));
 });
 
 test("behind -- a word is what it stands for, as is one that does not begin with a dash", async () => {

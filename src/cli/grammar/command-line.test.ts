@@ -50,6 +50,14 @@ test.each([
     ["get", "wep", "-A=true", "-wide"],
   ],
   [
+    ["get", "wep", "-Aw=false", "-wA=a\nb"],
+    ["get", "wep", "-A", "-w=false", "-w", "-A=a\nb"],
+  ],
+  [
+    ["get", "wep", "-Awh", "-h", "-A=h", "-Axh"],
+    ["get", "wep", "-Aw", "-h", "-h", "-A=h", "-Axh"],
+  ],
+  [
     ["patch", "ipp", "-p", "-Ao", "--", "-Ao"],
     ["patch", "ipp", "-p=-Ao", "--", "-Ao"],
   ],
@@ -62,8 +70,8 @@ test.each([
 });
 
 test("what has no form of an option is told apart, up to --", () => {
-  const argv = ["get", "--f", "-1", "-", "-o", "--o", "-p", "- a\n- b", "-A=", "--watch", "-Awx", "--x-y=z\n", "--", "-2"];
-  expect(parseCommandLine(argv).strays).toEqual(["--f", "-1", "-A=", "--x-y=z\n"]);
+  const argv = ["get", "--f", "-1", "-", "-o", "--o", "-p", "- a\n- b", "-A=", "--watch", "-Awx", "--x-y=z\n", "-Aw=", "--", "-2"];
+  expect(parseCommandLine(argv).strays).toEqual(["--f", "-1", "-A=", "--x-y=z\n", "-w="]);
 });
 
 test("an option that has a value in one command has one in each", () => {

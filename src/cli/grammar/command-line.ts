@@ -10,7 +10,7 @@ interface CommandLine {
   readonly options: GlobalOptions;
   /**
    * The rest, with each value apart from its option: `-ojson` becomes `-o json`, and `-Ao json` `-A -o json`. Only a value that begins with a dash is
-   * attached: `-o -x` becomes `-o=-x`.
+   * attached: `-o -x` becomes `-o=-x`. So is what an option without a value is given: `-Aw=false` becomes `-A -w=false`.
    */
   readonly words: readonly string[];
   /** Of these words the ones that stand where an option does, and that the parser takes for arguments: `--f`, `-1`. */
@@ -32,11 +32,13 @@ const { withValue, withoutValue } = optionsOfAllCommands();
 /** Options that have a value. */
 export const VALUE_FLAGS: ReadonlySet<string> = withValue;
 
+const LETTERS_WITHOUT_VALUE = lettersOf(withoutValue);
+
 /** Letters together, as with kubectl: the last one has a value, which may be attached. */
-const LETTERS = new RegExp(
-  `^-([${lettersOf(withoutValue)}]*)([${lettersOf([...withValue, ...GLOBAL_FLAGS.keys()])}])(?:=(.*)|(.+))?$`,
-  "s",
-);
+const LETTERS = new RegExp(`^-([${LETTERS_WITHOUT_VALUE}]*)([${lettersOf([...withValue, ...GLOBAL_FLAGS.keys()])}])(?:=(.*)|(.+))?$`, "s");
+
+/** Letters together that the parser takes only apart: the last one says true or false, or asks for help. */
+const APART = new RegExp(`^-([${LETTERS_WITHOUT_VALUE}]+)(h|[${LETTERS_WITHOUT_VALUE}]=.*)$`, "s");
 
 function lettersOf(options: Iterable<string>): string {
   return [...options].flatMap((option) => /^-(\w)$/.exec(option)?.[1] ?? []).join("");
@@ -58,8 +60,10 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     const { letters, flag, attached } = splitFlag(word);
     if (letters !== undefined) words.push(letters);
     if (flag === undefined) {
-      words.push(word);
-      if (/^-./s.test(word) && !OPTION.test(word)) strays.push(word);
+      const [, before, last] = APART.exec(word) ?? [];
+      const parts = before === undefined ? [word] : [`-${before}`, `-${last}`];
+      words.push(...parts);
+      strays.push(...parts.filter((part) => /^-./s.test(part) && !OPTION.test(part)));
       continue;
     }
     const value = attached ?? argv[++i];
