@@ -34,14 +34,20 @@ describe("ipam release", () => {
   });
 
   test.each([
-    ["default", OWNER],
-    ["prod", { ...OWNER, namespace: "prod" }],
-  ])("warns when a workload of namespace %s still has the address", async (namespace, owner) => {
+    ["a workload of namespace", "default", OWNER, ""],
+    ["a workload of namespace", "prod", { ...OWNER, namespace: "prod" }, ""],
+    [
+      "a pod, which may wait for it in a new container, of namespace",
+      "prod",
+      { ...OWNER, namespace: "prod", pod: "web-0" },
+      'unless its container "c1" has ended, ',
+    ],
+  ])("warns when %s %s still has the address", async (_what, namespace, owner, exception) => {
     await world.createPool("blue", "10.65.0.0/24");
     const ip = await give("c1", "n1", { owner });
     await world.create(endpointYaml({ containerID: "c1", node: "n1", namespace, ipNetworks: [ip] }));
     expect((await world.ctl(["ipam", "release", `--ip=${ip}`])).stderr).toContain(
-      `warning: workloadendpoint "${namespace}/n1-cni-c1-eth0" still has ${ip};`,
+      `warning: workloadendpoint "${namespace}/n1-cni-c1-eth0" still has ${ip}; ${exception}end that workload before the address is given again\n`,
     );
   });
 });

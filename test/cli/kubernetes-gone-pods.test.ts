@@ -3,7 +3,8 @@
 import { describe, expect } from "bun:test";
 import { allocateFor } from "../support/cli/container-addresses.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
-import { reportStatus, shareWorldOfPods } from "../support/cli/pod-addresses.ts";
+import { giveAddress, reportStatus, runWithRecord, shareWorldOfPods } from "../support/cli/pod-addresses.ts";
+import { failureOf } from "../support/failure-of.ts";
 import { createNode, createPod, deletePod, type TestPod } from "../support/servers/kubernetes.ts";
 
 const [test, world] = shareWorldOfPods();
@@ -175,6 +176,17 @@ test("whoever releases the address of a pod that is there is warned (needs clust
   await give(await run("web-0"));
   await reportStatus(world, "web-0", IP);
   expect((await world.ctl(["ipam", "release", `--ip=${IP}`])).stderr).toBe(
-    `warning: pod "prod/web-0" still has ${IP}; end that workload before the address is given again\n`,
+    `warning: pod "prod/web-0" still has ${IP}; unless its container "c-web-0" has ended, end that workload before the address is given again\n`,
   );
+});
+
+test("whoever releases an address for which a pod waits in its next container is told when that need not end (needs cluster)", async () => {
+  await runWithRecord(world, "web-0", "n1", await giveAddress(world, "web-0", "n1", IP));
+  const begin = (): Promise<string> => giveAddress(world, "web-0", "n1", IP, "c2");
+  const { kind, message } = await failureOf(begin());
+  expect([kind, message]).toEqual(["addressInUse", expect.stringContaining(`netplugctl ipam release --ip=${IP}`)]);
+  expect((await world.ctl(["ipam", "release", `--ip=${IP}`])).stderr).toBe(
+    `warning: workloadendpoint "prod/n1-k8s-web--0-eth0" still has ${IP}; unless its container "c-web-0" has ended, end that workload before the address is given again\n`,
+  );
+  expect(await begin()).toBe(IP);
 });

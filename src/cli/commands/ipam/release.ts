@@ -36,9 +36,11 @@ async function releaseOne(cli: Cli, ip: Address): Promise<number> {
     if (allocation === undefined) throw new CommandFailed(`release ${text}: it is not assigned`, { next: `ipam show --ip=${text}` });
     say(cli, `${text} released; it was assigned to ${describeAllocation(allocation)}`);
     const endpoint = await findOwnEndpoint(datastore, ip, allocation.owner);
-    if (endpoint?.hasAddress === true)
-      note(cli, `warning: ${endpoint.title} still has ${text}; end that workload before the address is given again`);
-    else await warnOfSilence(cli, datastore, allocation.owner.node);
+    if (endpoint?.hasAddress === true) {
+      const { title, container } = endpoint;
+      const exception = container === undefined ? "" : `unless its container ${quote(container)} has ended, `;
+      note(cli, `warning: ${title} still has ${text}; ${exception}end that workload before the address is given again`);
+    } else await warnOfSilence(cli, datastore, allocation.owner.node);
     return EXIT.done;
   });
 }

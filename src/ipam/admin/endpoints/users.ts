@@ -30,28 +30,37 @@ interface OwnEndpoint {
   /** For messages: what it is, and its name. */
   readonly title: string;
   readonly hasAddress: boolean;
+  /** The one that had it, of a pod: such an endpoint outlives it, and a new container of the pod may wait for this very address. */
+  readonly container?: string;
   /** How that contradicts the allocation. */
   readonly contradiction: string | undefined;
 }
 
 /** Whether the endpoint that an address is allocated for has it; undefined for another main plugin's whose pod is not known: that has no endpoint. */
 export async function findOwnEndpoint(datastore: Datastore, address: Address, owner: AllocationOwner): Promise<OwnEndpoint | undefined> {
-  const { endpoint, node, namespace = DEFAULT_NAMESPACE, pod, ifName } = owner;
+  const { endpoint, node, namespace = DEFAULT_NAMESPACE, pod, ifName, containerID } = owner;
   if (endpoint === undefined && (pod === undefined || !datastore.traits.recordsArePods)) return undefined;
   const name = endpoint ?? joinEndpointName(node, "k8s", pod ?? "", ifName);
   const [stored] = await datastore.read([{ type: "get", ref: { kind: "WorkloadEndpoint", namespace, name } }]);
   const sources = [recordedAddresses, reportedAddresses, endingAddresses];
   const having = stored === undefined ? [] : sources.flatMap((addressesOf) => addressesOf(stored.value));
   const hasAddress = having.some((one) => equalAddresses(one, address));
+  const isRecordOfOwner = (stored?.value.spec.containerID ?? containerID) === containerID;
+  const container = pod !== undefined && isRecordOfOwner ? { container: containerID } : {};
   if (endpoint === undefined) {
     const gone = describeGonePod(owner, knownPods(stored === undefined ? [] : [stored.value], NO_NODES));
-    return { title: `pod ${quote(`${namespace}/${pod}`)}`, hasAddress: hasAddress && gone === undefined, contradiction: gone };
+    return {
+      title: `pod ${quote(`${namespace}/${pod}`)}`,
+      hasAddress: hasAddress && gone === undefined,
+      ...container,
+      contradiction: gone,
+    };
   }
   const title = `workloadendpoint ${quote(`${namespace}/${name}`)}`;
   if (stored === undefined) return { title, hasAddress, contradiction: `there is no ${title}` };
   if (datastore.traits.recordsArePods && isCopied(stored.value, owner))
     return { title, hasAddress: false, contradiction: `${title} is another pod's by now` };
-  return { title, hasAddress, contradiction: hasAddress ? undefined : `${title} does not have it` };
+  return { title, hasAddress, ...container, contradiction: hasAddress ? undefined : `${title} does not have it` };
 }
 
 /** Since when Kubernetes has not heard of a node, by its name there; undefined: it does, or nobody watches that. */
