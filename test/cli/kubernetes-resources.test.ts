@@ -230,6 +230,20 @@ describe("nodes and endpoints are Kubernetes' own:", () => {
         });
   });
 
+  test("one that is there cannot be created, and what shows it is proposed, as apply would refuse most of it (needs cluster)", async () => {
+    await world.api.kubectl(["create", "namespace", "shop"]);
+    await createPod(world.api, { name: "there", namespace: "shop", spec: { nodeName: "n1" } });
+    const name = "n1-k8s-there-eth0";
+    const document = resourceYaml("WorkloadEndpoint", name, { orchestrator: "k8s", node: "n1", pod: "there", endpoint: "eth0" });
+    const { stderr } = await world.ctl(["create", "-n", "shop", "-f", "-"], { stdin: document });
+    const next = `get workloadendpoints ${name} -n shop -o yaml`;
+    expect(stderr).toBe(
+      `netplugctl: create workloadendpoint "shop/${name}": it exists; on the Kubernetes datastore its pod brings it along; leave it out, or change its pod, with kubectl\nnext: netplugctl ${next}\n`,
+    );
+    expect(await world.done(next.split(" "))).toContain(`name: ${name}\n`);
+    await world.api.kubectl(["delete", "pod", "there", "-n", "shop", "--grace-period=0", "--force"]);
+  });
+
   test("what comes from them cannot be changed, and nobody is told that it was (needs cluster)", async () => {
     await createNode(world.api, "n4", ["10.84.0.0/24"]);
     await createPod(world.api, { name: "fixed", spec: { nodeName: "n4" } });

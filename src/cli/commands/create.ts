@@ -1,14 +1,14 @@
 /** `create`, `apply` and `replace`: objects from files into the datastore. */
 
-import type { Datastore } from "../../datastore/datastore.ts";
+import type { Datastore, ResourceRef } from "../../datastore/datastore.ts";
 import { initialise } from "../../datastore/initialise.ts";
 import { refOf } from "../../datastore/resource-ref.ts";
 import { VERSION } from "../../lib/version.ts";
 import type { DocumentFlags } from "../documents/documents.ts";
 import { CommandFailed } from "../failures/failure.ts";
 import { type Cli, note } from "../io.ts";
-import { toPathName, toTitle } from "../resources/object-name.ts";
-import { applyResource, createResource, updateResource } from "../resources/write.ts";
+import { toPathName, toReading, toTitle } from "../resources/object-name.ts";
+import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
 import { type Write, writeDocuments } from "./write-documents.ts";
 
 /** With `skipExists`, what exists stays as it is, and is no failure. */
@@ -25,12 +25,21 @@ export async function create(cli: Cli, flags: CreateFlags): Promise<number> {
     const isEnding = result.existing.isEnding === true;
     if (flags.skipExists !== true) {
       if (isEnding) throw new CommandFailed(`create ${toTitle(ref)}: it is being deleted; create it when it is gone`);
-      throw new CommandFailed(`create ${toTitle(ref)}: it exists`, { next: "apply -f FILE" });
+      throw toExists(target, ref);
     }
     if (isEnding) note(target, `warning: ${toPathName(ref)} is being deleted: create it when it is gone`);
     return { outcome: "exists" };
   };
   return writeDocuments(cli, flags, { initialise: initialiseIfNew, mayChange: false, write });
+}
+
+/** An endpoint of Kubernetes has little that `apply` may change: what else a file says of it comes from the pod. */
+function toExists({ datastore }: Target, ref: ResourceRef): CommandFailed {
+  const title = toTitle(ref);
+  if (ref.kind !== "WorkloadEndpoint" || !datastore.traits.recordsArePods)
+    return new CommandFailed(`create ${title}: it exists`, { next: "apply -f FILE" });
+  const why = "on the Kubernetes datastore its pod brings it along; leave it out, or change its pod, with kubectl";
+  return new CommandFailed(`create ${title}: it exists; ${why}`, { next: toReading(ref) });
 }
 
 /** Creates objects or makes existing ones like them. */

@@ -22,6 +22,11 @@ export function toListing(kind: Kind): string {
   return kind === "WorkloadEndpoint" ? `get ${KINDS[kind].plural} -A -o wide` : `get ${KINDS[kind].plural}`;
 }
 
+/** The command that shows an object as it is. */
+export function toReading({ kind, namespace, name }: ResourceRef): string {
+  return `get ${KINDS[kind].plural} ${name}${namespace === undefined ? "" : ` -n ${namespace}`} -o yaml`;
+}
+
 /** The object that was named does not exist. */
 export class NotFound extends CommandFailed {
   /** With `detail` and `next`, what is said besides, and the command to go on with. */

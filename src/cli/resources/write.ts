@@ -1,7 +1,6 @@
 /** Creates, changes and deletes resources by compare-and-swap. */
 
 import type { AnyResource } from "../../api/registry.ts";
-import { KINDS } from "../../api/registry.ts";
 import type { Metadata, Resource } from "../../api/resource.ts";
 import { ValidationError } from "../../api/schema/problem.ts";
 import { withoutShown } from "../../api/shown-annotations.ts";
@@ -15,7 +14,7 @@ import { CommandFailed } from "../failures/failure.ts";
 import { type CliIo, note } from "../io.ts";
 import { withRetries } from "./compare-and-swap.ts";
 import { KnownPools } from "./known-pools.ts";
-import { NotFound, toListing, toPathName, toTitle } from "./object-name.ts";
+import { NotFound, toListing, toPathName, toReading, toTitle } from "./object-name.ts";
 import { checkNewPool } from "./pool-rules.ts";
 import { putImmutableFirst, requireUnchanged } from "./immutable-fields.ts";
 import { type StoredForDeletion, readForDeletion } from "./unreadable.ts";
@@ -163,7 +162,7 @@ function requireSameVersion(ref: ResourceRef, stored: Stored<Resource>, wanted: 
   if (resourceVersion === undefined || resourceVersion === stored.revision) return;
   throw new CommandFailed(
     `change ${toTitle(ref)}: got resourceVersion ${quote(resourceVersion)}, and it is ${quote(stored.revision)} now; somebody changed it: read it again, or leave resourceVersion out`,
-    { next: `get ${KINDS[ref.kind].plural} ${ref.name} -o yaml` },
+    { next: toReading(ref) },
   );
 }
 
