@@ -4,10 +4,14 @@ import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import { quote } from "../lib/quote.ts";
 import { isWritten, putAtomically, requireFile, writeDurably } from "./files/atomic-file.ts";
+import type { FileStat } from "../linux/stat.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 import type { InstallHost } from "./host.ts";
 
 const PERMISSIONS = 0o600;
+
+/** More than the longest reason: what is larger is nobody's state. */
+const MAX_BYTES = 65_536;
 
 /** What the file holds. `while` says that the node is ready as long as somebody has the lock on this very file, which ends with the installer. */
 type State = { readonly ready: true; readonly while?: "locked" } | { readonly ready: false; readonly reason: string };
@@ -18,6 +22,8 @@ export class StateFile implements Disposable {
   readonly #host: Pick<InstallHost, "disk" | "userId">;
   #lock: Disposable | undefined;
   #isReady = false;
+  /** Whether this process has found the place free, or a state in it. */
+  #isOurs = false;
 
   /** @param path undefined: nobody asks */
   constructor(path: string | undefined, host: Pick<InstallHost, "disk" | "userId">) {
@@ -34,7 +40,7 @@ export class StateFile implements Disposable {
    * Writes whether the node is ready. That it is holds only as long as this process lives.
    *
    * @param reason why pods on this node may get no network; undefined: they do
-   * @throws NetplugError ioFailure naming the variable
+   * @throws NetplugError ioFailure naming the variable; the first time also where a file is in its place that no installer has written
    */
   report(reason: string | undefined): void {
     if (this.#path === undefined) return;
@@ -52,11 +58,21 @@ export class StateFile implements Disposable {
       // A person's choice, and so a mistaken one may lead anywhere: /dev/stdout and /var/run are links.
       const there = orNothing(() => this.#host.disk.stat(path));
       if (there !== undefined) requireFile(path, there);
+      // Later on the place is ours, whatever somebody puts there.
+      if (there !== undefined && !this.#isOurs) this.#requireState(path, there);
+      this.#isOurs = true;
       if (state.ready && state.while === "locked") this.#writeLocked(path, state);
       else writeDurably(this.#host, path, toText(state), PERMISSIONS);
     } catch (cause) {
       throw new NetplugError("ioFailure", `${messageOf(cause)}; STATE_FILE names it`, { cause });
     }
+  }
+
+  /** Refuses a file of somebody else, who would lose it. An empty one, such as a mount or `touch` makes, is nobody's loss. */
+  #requireState(path: string, { sizeBytes }: FileStat): void {
+    if (sizeBytes === 0 || (sizeBytes <= MAX_BYTES && isState(this.#host.disk.readText(path) ?? ""))) return;
+    const advice = "name another path, or remove that file";
+    throw new NetplugError("ioFailure", `install ${quote(path)}: a file is there that no installer has written, want none; ${advice}`);
   }
 
   /** The file has its lock before it has its name, so nobody sees it without. */
@@ -74,6 +90,16 @@ export class StateFile implements Disposable {
 
 function toText(state: State): string {
   return `${JSON.stringify(state)}\n`;
+}
+
+/** Whether an installer of any version has written it. */
+function isState(text: string): boolean {
+  try {
+    const state = parseJson(text);
+    return isJsonObject(state) && typeof state["ready"] === "boolean";
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Settings that are allowed, or possible, and not what somebody meant: what a run says of them. */
 
 import { expect, test } from "bun:test";
-import { lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
@@ -60,6 +60,40 @@ test.each(NO_FILES)("a state file that is %s, or a link to it, is refused before
   }
   expect([[real, link].map(idOf), readdirSync(node.folder), node.content()]).toEqual([before, names, {}]);
 });
+
+test.each<[what: string, text: string, isOurs: boolean]>([
+  ["somebody's text", "nameserver 192.0.2.1\n", false],
+  ["somebody's JSON", '{"name":"pods","plugins":[]}\n', false],
+  ["somebody's broken JSON", '{"ready":', false],
+  ["a state with a megabyte behind it", `{"ready":true}${" ".repeat(1_048_576)}`, false],
+  ["a state of a version that took no lock", '{"ready":true}\n', true],
+  ["the state of an installer that has died", '{"ready":true,"while":"locked"}\n', true],
+  ["the state of one that has failed", '{"ready":false,"reason":"no space left"}\n', true],
+  ["nothing", "", true],
+])(
+  "a file with %s in the place of the state file stays, and is told of, before anything is changed, unless it is ours",
+  async (_what, text, isOurs) => {
+    for (const name of ["file", "link"]) {
+      await using api = startTokenServer();
+      using node = new InstallNode();
+      const [file, path] = [join(node.folder, "file"), join(node.folder, name)];
+      writeFileSync(file, text);
+      symlinkSync("file", join(node.folder, "link"));
+      const run = await node.run({ env: { K8S_API_ENDPOINT: api.url, STATE_FILE: path } });
+      if (isOurs) {
+        expect([run.status, readFileSync(path, "utf8")]).toEqual([0, '{"ready":true}\n']);
+        continue;
+      }
+      const advice = "want none; name another path, or remove that file; STATE_FILE names it";
+      expect(errorOf(run)).toBe(`install "${path}": a file is there that no installer has written, ${advice}`);
+      expect([readFileSync(file, "utf8") === text, lstatSync(join(node.folder, "link")).isSymbolicLink(), node.content()]).toEqual([
+        true,
+        true,
+        {},
+      ]);
+    }
+  },
+);
 
 /** Places of files that are installed. */
 const PLACES = ["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`, `net.d/${KUBECONFIG}`, "net.d/netplug-tls/etcd-ca"];
