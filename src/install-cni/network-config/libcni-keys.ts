@@ -1,6 +1,7 @@
 /** Keys of a network config that libcni reads itself, whatever plugin they are for: it refuses the whole config for one of another type. */
 
 import { isJsonObject, type JsonObject } from "../../lib/json.ts";
+import { quote } from "../../lib/quote.ts";
 
 interface Key {
   readonly name: string;
@@ -19,32 +20,40 @@ const isList = (value: unknown, isElement: (element: unknown) => boolean): boole
 const isTextOrNull = (value: unknown): boolean => value === null || typeof value === "string";
 const isTextsOrNull = (value: unknown): boolean => value === null || isList(value, isTextOrNull);
 
+/** As Go's `encoding/json`, which takes the letters of an object's keys in either case. */
+const isNamed = (key: string, name: string): boolean => key.toUpperCase() === name.toUpperCase();
+
+type Fields = Readonly<Record<string, (value: unknown) => boolean>>;
+
+const isObjectOrNull = (value: unknown, fields: Fields = {}): boolean =>
+  value === null ||
+  (isJsonObject(value) &&
+    Object.entries(value).every(([key, field]) => Object.entries(fields).every(([name, fits]) => !isNamed(key, name) || fits(field))));
+
 const isFlagsOrNull = (value: unknown): boolean =>
   value === null || (isJsonObject(value) && Object.values(value).every((flag) => flag === null || typeof flag === "boolean"));
 
-const isIpam = (value: unknown): boolean => value === null || (isJsonObject(value) && isTextOrNull(value["type"] ?? null));
+const OF_IPAM: Fields = { type: isTextOrNull };
+const OF_DNS: Fields = { nameservers: isTextsOrNull, domain: isTextOrNull, search: isTextsOrNull, options: isTextsOrNull };
 
-function isDns(value: unknown): boolean {
-  if (value === null) return true;
-  if (!isJsonObject(value)) return false;
-  const { nameservers = null, domain = null, search = null, options = null } = value;
-  return isTextOrNull(domain) && [nameservers, search, options].every(isTextsOrNull);
-}
-
-/** Beside `plugins`. @see libcni/conf.go */
+/** Beside `plugins`, spelt like this. @see libcni/conf.go */
 const OF_LIST: readonly Key[] = [
   { name: "cniVersion", want: 'a version such as "1.1.0"', fits: isVersion },
   { name: "cniVersions", want: 'a list of versions such as "1.1.0"', fits: (value) => isList(value, isVersion) },
   ...["disableCheck", "disableGC", "loadOnlyInlinedPlugins"].map((name) => ({ name, want: "true or false", fits: isSwitch })),
 ];
 
-/** Of a plugin. @see pkg/types/types.go, PluginConf */
+/** Of a plugin, in any case. @see pkg/types/types.go, PluginConf */
 const OF_PLUGIN: readonly Key[] = [
-  ...["cniVersion", "name"].map((name) => ({ name, want: "a text", fits: isTextOrNull })),
+  ...["cniVersion", "name", "type"].map((name) => ({ name, want: "a text", fits: isTextOrNull })),
   { name: "capabilities", want: "an object with true or false for each capability", fits: isFlagsOrNull },
-  { name: "ipam", want: 'an object whose "type" is a text', fits: isIpam },
-  { name: "dns", want: 'an object with lists of texts as "nameservers", "search" and "options", and a text as "domain"', fits: isDns },
-  { name: "prevResult", want: "an object", fits: (value) => value === null || isJsonObject(value) },
+  { name: "ipam", want: 'an object whose "type" is a text', fits: (value) => isObjectOrNull(value, OF_IPAM) },
+  {
+    name: "dns",
+    want: 'an object with lists of texts as "nameservers", "search" and "options", and a text as "domain"',
+    fits: (value) => isObjectOrNull(value, OF_DNS),
+  },
+  { name: "prevResult", want: "an object", fits: (value) => isObjectOrNull(value) },
 ];
 
 /** A key that does not fit, for a message that shows nothing else of the config. */
@@ -56,15 +65,31 @@ export interface Misfit {
 
 /** The first in a list of plugins. */
 export function findMisfitOfList(list: JsonObject): Misfit | undefined {
-  return findMisfit(list, OF_LIST);
+  return findMisfit(list, OF_LIST, (key, name) => key === name);
 }
 
-/** The first in a plugin's part. */
+/** The first in a plugin's part; in one that our plugins read, also a key that libcni reads in this spelling, and they do not. */
 export function findMisfitOfPlugin(plugin: JsonObject): Misfit | undefined {
-  return findMisfit(plugin, OF_PLUGIN);
+  return findMisfit(plugin, OF_PLUGIN, isNamed) ?? (isRead(plugin) ? findMisspelt(plugin) : undefined);
 }
 
-function findMisfit(object: JsonObject, keys: readonly Key[]): Misfit | undefined {
-  const key = keys.find(({ name, fits }) => object[name] !== undefined && !fits(object[name]));
-  return key === undefined ? undefined : { name: key.name, value: object[key.name], want: key.want };
+function findMisfit(object: JsonObject, keys: readonly Key[], isSame: (key: string, name: string) => boolean): Misfit | undefined {
+  for (const { name, want, fits } of keys)
+    for (const [key, value] of Object.entries(object)) if (isSame(key, name) && !fits(value)) return { name: key, value, want };
+  return undefined;
+}
+
+/** Whether one of our plugins reads the part, as libcni understands it. */
+function isRead(plugin: JsonObject): boolean {
+  return Object.entries(plugin).some(
+    ([key, value]) =>
+      (isNamed(key, "type") && value === "netplug") || (isNamed(key, "ipam") && isJsonObject(value) && value["type"] === "netplug-ipam"),
+  );
+}
+
+function findMisspelt(plugin: JsonObject): Misfit | undefined {
+  for (const { name } of OF_PLUGIN)
+    for (const [key, value] of Object.entries(plugin))
+      if (key !== name && isNamed(key, name)) return { name: key, value, want: `the spelling ${quote(name)}` };
+  return undefined;
 }

@@ -43,6 +43,8 @@ describe("what a runtime takes for a network config", () => {
   test.each<[document: unknown, fileName: string]>([
     [{ name: "pods", plugins }, "10.conflist"],
     [{ name: "pods", plugins, disableCheck: true, disableGC: "True", loadOnlyInlinedPlugins: false }, "10.conflist"],
+    [{ name: "pods", plugins, DisableGC: 1, CNIVersion: 2 }, "10.conflist"], // of a list libcni reads its own spelling only
+    [{ name: "pods", plugins: [{ type: "bridge", IPAM: { Type: "host-local" }, DNS: null }] }, "10.conflist"],
     [{ name: "pods", type: "netplug" }, "10.conf"],
     [{ name: "pods", type: "netplug" }, "10.json"],
   ])("%j as %s", (document, fileName) => expect(() => checkNetworkConfig(JSON.stringify(document), fileName, "it")).not.toThrow());
@@ -75,6 +77,25 @@ describe("what a runtime takes for a network config", () => {
       '"cniVersions": got a list, want a list of versions',
     ],
     ['{"name": "a", "plugins": [{"type": "x"}, {"type": "y", "ipam": "z"}]}', "10.conflist", '"plugins[1].ipam": got "z", want an object'],
+    [
+      '{"name": "a", "plugins": [{"type": "x", "IPAM": "z"}]}',
+      "10.conflist",
+      '"plugins[0].IPAM": got "z", want an object whose "type" is a text',
+    ],
+    [
+      '{"name": "a", "plugins": [{"type": "x", "ipam": {"Type": 1}}]}',
+      "10.conflist",
+      '"plugins[0].ipam": got an object, want an object whose',
+    ],
+    ['{"name": "a", "type": "x", "Dns": {"DOMAIN": []}}', "10.conf", '"Dns": got an object, want an object with lists of texts'],
+    ['{"name": "a", "type": "x", "TYPE": 1}', "10.conf", '"TYPE": got 1, want a text'],
+    ['{"name": "a", "type": "x", "TYPE": "netplug"}', "10.conf", '"TYPE": got "netplug", want the spelling "type"'],
+    [
+      '{"name": "a", "plugins": [{"type": "netplug", "IPAM": {"type": "host-local"}}]}',
+      "10.conflist",
+      '"plugins[0].IPAM": got an object, want the spelling "ipam"',
+    ],
+    ['{"name": "a", "type": "bridge", "Ipam": {"type": "netplug-ipam"}}', "10.conf", '"Ipam": got an object, want the spelling "ipam"'],
     [
       '{"name": "a", "type": "x", "capabilities": {"ips": "true"}}',
       "10.conf",
