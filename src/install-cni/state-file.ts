@@ -3,15 +3,15 @@
 import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import { quote } from "../lib/quote.ts";
-import { isWritten, putAtomically, requireFile, writeDurably } from "./files/atomic-file.ts";
 import type { FileStat } from "../linux/stat.ts";
+import { isWritten, putAtomically, requireFile, writeDurably } from "./files/atomic-file.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 import type { InstallHost } from "./host.ts";
 
 const PERMISSIONS = 0o600;
 
-/** More than the longest reason: what is larger is nobody's state. */
-const MAX_BYTES = 65_536;
+/** More than any reason takes, and no more than a start should read: what is larger is no state. */
+const MAX_BYTES = 1_048_576;
 
 /** What the file holds. `while` says that the node is ready as long as somebody has the lock on this very file, which ends with the installer. */
 type State = { readonly ready: true; readonly while?: "locked" } | { readonly ready: false; readonly reason: string };
