@@ -218,6 +218,8 @@ describe("who we are", () => {
         `echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": ${status}}'\n`,
     );
     chmodSync(join(folder, "creds/plugin"), 0o755);
+    const yaml = `apiVersion: client.authentication.k8s.io/v1\nstatus:\n  token: ${api.tokenOf("bob")}\n  expirationTimestamp: 2100-01-01T00:00:00Z\n`;
+    writeFileSync(join(folder, "creds/yaml-plugin"), `#!/bin/sh\ncat <<'EOF'\n---\n${yaml}EOF\n`, { mode: 0o755 });
     const exec = {
       command: "./creds/plugin",
       env: [{ name: "WANTED", value: "yes" }],
@@ -238,6 +240,11 @@ describe("who we are", () => {
         by: ["kubectl", "other"],
       },
       "an exec plugin, relative": { user: { exec }, expected: "bob", by: ["kubectl"] },
+      "an exec plugin that prints YAML, without a kind": {
+        user: { exec: { ...exec, command: "./creds/yaml-plugin" } },
+        expected: "bob",
+        by: ["kubectl"],
+      },
       "a token and an exec plugin": { user: { token: api.tokenOf("alice"), exec }, expected: "alice", by: ["kubectl"] },
       nobody: { user: {}, expected: "system:anonymous", by: ["other"] },
     };

@@ -38,7 +38,7 @@ export async function runExecPlugin(plugin: ExecPlugin, access: KubeAccess, port
   if (result.status !== 0) {
     throw fail(plugin, origin, `it ended with status ${result.status}`, toDetails(result.stderr));
   }
-  return parseCredential(plugin, origin, result.stdout);
+  return await parseCredential(plugin, origin, result.stdout);
 }
 
 function toDetails(stderr: string): string {
@@ -78,15 +78,14 @@ function toClusterInfo(plugin: ExecPlugin, access: KubeAccess, files: Files): Re
   };
 }
 
-function parseCredential(plugin: ExecPlugin, origin: string, stdout: string): ExecCredential {
-  let document: unknown;
-  try {
-    document = JSON.parse(stdout);
-  } catch {
-    throw fail(plugin, origin, "what it prints is no JSON");
-  }
-  if (!isJsonObject(document) || document["kind"] !== "ExecCredential") throw fail(plugin, origin, "it prints no ExecCredential");
-  if (document["apiVersion"] !== plugin.apiVersion) throw fail(plugin, origin, `it does not answer in version ${quote(plugin.apiVersion)}`);
+async function parseCredential(plugin: ExecPlugin, origin: string, stdout: string): Promise<ExecCredential> {
+  const document = await parseDocument(stdout);
+  if (document === undefined) throw fail(plugin, origin, "what it prints is no JSON");
+  const { kind, apiVersion } = document;
+  // As for kubectl, the version alone says what it is where no kind is given.
+  const isCredential = kind === "ExecCredential" || ((kind === undefined || kind === "") && apiVersion === plugin.apiVersion);
+  if (!isCredential) throw fail(plugin, origin, "it prints no ExecCredential");
+  if (apiVersion !== plugin.apiVersion) throw fail(plugin, origin, `it does not answer in version ${quote(plugin.apiVersion)}`);
   const status = isJsonObject(document["status"]) ? document["status"] : {};
   const credential = {
     token: textOf(status["token"]),
@@ -100,6 +99,18 @@ function parseCredential(plugin: ExecPlugin, origin: string, stdout: string): Ex
   if (credential.token === undefined && credential.cert === undefined)
     throw fail(plugin, origin, "it prints neither token nor certificate");
   return credential;
+}
+
+/** YAML too, which kubectl reads: a script may print it. @returns undefined for what is neither, and for a lone text */
+async function parseDocument(text: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch {
+    const { tryParseYaml } = await import("./yaml.ts");
+    document = tryParseYaml(text)?.value;
+  }
+  return isJsonObject(document) ? document : undefined;
 }
 
 function textOf(value: unknown): string | undefined {

@@ -68,8 +68,7 @@ async function parseDocument(text: string, path: string): Promise<unknown> {
   }
   const { parseYaml } = await import("./yaml.ts");
   const parsed = parseYaml(text);
-  // The first of several documents counts, as for kubectl: tools that join such files leave a line of dashes at the end.
-  if ("value" in parsed) return Array.isArray(parsed.value) && /^---/m.test(text) ? parsed.value[0] : parsed.value;
+  if ("value" in parsed) return parsed.value;
   const place = parsed.faultLine === undefined ? "" : `line ${parsed.faultLine}: `;
   throw new NetplugError("invalidConfig", `read kubeconfig ${quote(path)}: ${place}it is no YAML`);
 }

@@ -1,4 +1,4 @@
-/** YAML, loaded only where a file is no JSON. */
+/** YAML, loaded only where a text is no JSON. */
 
 /** What a text holds, or the line at which it stops being YAML, from 1; undefined: it is too long to find out. */
 export type ParsedYaml = { readonly value: unknown } | { readonly faultLine: number | undefined };
@@ -10,12 +10,14 @@ const LONGEST_VALUE = 20;
 
 /** The parser's own message is left out, for it may show the text. */
 export function parseYaml(text: string): ParsedYaml {
-  return tryParse(text) ?? { faultLine: findFaultLine(text) };
+  return tryParseYaml(text) ?? { faultLine: findFaultLine(text) };
 }
 
-function tryParse(text: string): { readonly value: unknown } | undefined {
+/** The first of several documents counts, as for kubectl: tools that join such files leave a line of dashes at the end. */
+export function tryParseYaml(text: string): { readonly value: unknown } | undefined {
   try {
-    return { value: Bun.YAML.parse(text) };
+    const value: unknown = Bun.YAML.parse(text);
+    return { value: Array.isArray(value) && /^---/m.test(text) ? (value as readonly unknown[])[0] : value };
   } catch {
     return undefined;
   }
@@ -28,7 +30,7 @@ function tryParse(text: string): { readonly value: unknown } | undefined {
 function findFaultLine(text: string): number | undefined {
   if (text.length > MAX_LENGTH) return undefined;
   const lines = text.split("\n");
-  const isYaml = (count: number): boolean => tryParse(lines.slice(0, count).join("\n")) !== undefined;
+  const isYaml = (count: number): boolean => tryParseYaml(lines.slice(0, count).join("\n")) !== undefined;
   let good = 0;
   for (let next: number | undefined = 0; next !== undefined; next = findNext(good, lines.length, isYaml)) {
     good = next;
