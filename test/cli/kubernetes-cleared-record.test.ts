@@ -62,6 +62,26 @@ test.each([
   expect(stderr).toContain(`workloadendpoint "prod/${node.replace("-", "--")}-k8s-web--0-eth0" still has ${ip}`);
 });
 
+const NAMELESS = "but its record names no container";
+
+test.each<[what: string, annotations: Record<string, string>, found: string | undefined]>([
+  ["removed as a whole", {}, NAMELESS],
+  ["robbed of its container", { podIPs: "10.65.0.8/32" }, NAMELESS],
+  [
+    "overwritten with another container",
+    { containerID: "another", podIPs: "10.65.0.8/32" },
+    'but the record is that of container "another"',
+  ],
+  ["left as it was", { containerID: "c1", podIPs: "10.65.0.8/32" }, undefined],
+])("the address of a pod that runs, and whose record was %s (needs cluster)", async (_what, annotations, found) => {
+  const ip = await giveAddress(world, "web-0", "n1", "10.65.0.8", "c1", 120_000);
+  await createPod(world.api, { name: "web-0", namespace: "prod", spec: { nodeName: "n1" }, annotations });
+  await report(ip);
+  const start =
+    'unrecorded-in-use 10.65.0.8: used by pod "prod/web-0" (endpoint "prod/n1-k8s-web--0-eth0"), and allocated to its container "c1", ';
+  expect(await readIpamProblems(world)).toEqual(found === undefined ? [] : [start + found]);
+});
+
 test.each([
   ["a node that calls itself otherwise than Kubernetes does", "rack-7", "netplug.io/bound to: n1"],
   ["its node, with an address that only the kubelet reports", "n1", "netplug.io/reported addresses: 10.65.0.8"],

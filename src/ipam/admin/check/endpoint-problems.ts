@@ -9,6 +9,7 @@ import { type Inventory, knowsAll } from "./inventory.ts";
 import { isEndpointOf, leaksIn } from "./leaks.ts";
 import { isManagedElsewhere } from "../endpoints/managed-elsewhere.ts";
 import { type Inconsistency, problem } from "./problems.ts";
+import { isMirror } from "../endpoints/gone-pods.ts";
 import { describeEndpoints } from "../endpoints/users.ts";
 
 /** What is wrong with what endpoints have; nothing is read or written. */
@@ -55,10 +56,11 @@ function* forgotten(inventory: Inventory): Generator<Inconsistency> {
 }
 
 /**
- * Addresses of pods that run and whose record was cleared, or is of an earlier sandbox: they stay allocated, but nobody else learns of them, an agent
- * for example.
+ * Addresses of pods that run and whose record was cleared or changed, or is of an earlier sandbox: they stay allocated, but nobody else learns of them,
+ * an agent for example.
  */
-function* unrecorded({ allocations, users, reported }: Inventory): Generator<Inconsistency> {
+function* unrecorded(inventory: Inventory): Generator<Inconsistency> {
+  const { allocations, users, reported } = inventory;
   for (const [text, endpoints] of reported) {
     const allocation = allocations.get(text);
     if (allocation === undefined || users.has(text)) continue;
@@ -69,9 +71,31 @@ function* unrecorded({ allocations, users, reported }: Inventory): Generator<Inc
     if (theirs.length > 0) yield problem("unrecorded-in-use", text, `${used(theirs)} it, but not recorded`);
     const outdated = endpoints.find((endpoint) => isOutdated(endpoint, allocation, allocations));
     if (outdated === undefined) continue;
-    const containers = `container ${quote(owner.containerID)}, but the record is that of container ${quote(outdated.spec.containerID ?? "")}`;
+    const containers = `container ${quote(owner.containerID)}, but ${describeContainer(outdated)}`;
     yield problem("unrecorded-in-use", text, `${used([outdated])} ${containers}`);
   }
+  yield* ofAnotherContainer(inventory);
+}
+
+/**
+ * Addresses that pods have by their record, but not as the container that has them: CHECK refuses such a record. Where all of it was removed, what the
+ * kubelet reports counts as the pod's addresses. The mirror that a kubelet made anew has no record, and its static pod gets none until its next sandbox.
+ */
+function* ofAnotherContainer({ allocations, users, areRecordsPods }: Inventory): Generator<Inconsistency> {
+  if (!areRecordsPods) return;
+  for (const [text, endpoints] of users) {
+    const owner = allocations.get(text)?.owner;
+    if (owner?.endpoint === undefined) continue;
+    const isMistaken = (endpoint: WorkloadEndpoint): boolean => endpoint.spec.containerID !== owner.containerID && !isMirror(endpoint);
+    const record = endpoints.find((endpoint) => isEndpointOf(endpoint, owner) && isMistaken(endpoint));
+    if (record === undefined) continue;
+    const used = `used by ${describeEndpoints([record])}, and allocated to its container ${quote(owner.containerID)}`;
+    yield problem("unrecorded-in-use", text, `${used}, but ${describeContainer(record)}`);
+  }
+}
+
+function describeContainer({ spec: { containerID } }: WorkloadEndpoint): string {
+  return containerID === undefined ? "its record names no container" : `the record is that of container ${quote(containerID)}`;
 }
 
 /**

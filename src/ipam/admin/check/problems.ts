@@ -7,7 +7,7 @@ export const PROBLEM_CLASSES = {
   "outside-pool": "an address in use lies in no pool",
   "duplicate-address": "an address is used or recorded twice",
   "unallocated-in-use": "an endpoint has an address that is not allocated",
-  "unrecorded-in-use": "a pod that runs has an address that is allocated to it, but has no record of it, or one of an earlier sandbox",
+  "unrecorded-in-use": "a pod that runs has an address that is allocated to it, but has no record of it, or one of another container",
   "misnamed-node": "an address is allocated to a container on another node than its record says",
   "leaked-address": "an address is allocated for an endpoint that does not have it, or for a pod that is gone",
 } as const;
