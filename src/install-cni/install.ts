@@ -146,18 +146,19 @@ export class Installation implements Disposable {
   /**
    * Removes the network config, unless it is no longer ours: the runtime then knows that pods get no network here.
    *
-   * @returns whether it was ours
+   * @returns what became of it: `removed`; `gone` before, or emptied; or `left`, because it is another one
    * @throws NetplugError
    */
-  async removeConfig(): Promise<boolean> {
+  async removeConfig(): Promise<"removed" | "gone" | "left"> {
     // Somebody who takes a node out of use may have removed the whole folder.
-    if (this.#host.disk.stat(this.#conf.path) === undefined) return false;
+    if (this.#host.disk.stat(this.#conf.path) === undefined) return "gone";
     let isOurs = false;
     // Not the installer's own signal: that has aborted, which is why we are here.
     await this.#conf.locked(() => {
       isOurs = this.#config !== undefined && this.#conf.removeConfig(this.#config);
     }, new AbortController().signal);
-    return isOurs;
+    if (isOurs) return "removed";
+    return this.#conf.isConfigGone ? "gone" : "left";
   }
 
   /** @returns undefined when the runtime is unknown */

@@ -74,9 +74,10 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
 }
 
 async function stop(installation: Installation, { removesOnStop }: Settings, state: StateFile, log: Log): Promise<number> {
-  const isRemoved = removesOnStop && (await installation.removeConfig());
+  const end = removesOnStop ? await installation.removeConfig() : "left";
   try {
-    if (isRemoved) state.report("the installer was stopped, and took its network config away");
+    if (end === "removed") state.report("the installer was stopped, and took its network config away");
+    if (end === "gone") state.report("the installer was stopped, and its network config is gone");
     state.keepAfterExit();
   } catch (thrown) {
     log.warning("cannot note that the installer has ended as it was asked to: it will count as dead", { reason: messageOf(thrown) });

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { runInstallCni } from "../../src/install-cni/main.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
@@ -301,14 +301,23 @@ describe("a clean stop", () => {
     expect(node.read(`net.d/${CONFLIST}`)).toBe("{}");
   });
 
-  test.each<[end: string, removes: string, config: string | undefined, status: number, said: string]>([
-    ["stays where it is", "false", undefined, 0, "ready"],
-    ["was taken away", "true", undefined, 1, "the installer was stopped, and took its network config away"],
-    ["is another installer's, who has its own say", "true", "{}", 0, "ready"],
-  ])("is seen by who asks whether the node is ready: the network config %s", async (_end, removes, config, status, said) => {
+  test.each<[end: string, removes: string, before: (path: string) => void, status: number, said: string]>([
+    ["stays where it is", "false", () => {}, 0, "ready"],
+    ["was taken away", "true", () => {}, 1, "the installer was stopped, and took its network config away"],
+    ["is another installer's, who has its own say", "true", (path) => writeFileSync(path, "{}"), 0, "ready"],
+    ["was gone already", "true", (path) => rmSync(path), 1, "the installer was stopped, and its network config is gone"],
+    ["was emptied before", "true", (path) => writeFileSync(path, ""), 1, "the installer was stopped, and its network config is gone"],
+    [
+      "went with its folder",
+      "true",
+      (path) => rmSync(dirname(path), { recursive: true }),
+      1,
+      "the installer was stopped, and its network config is gone",
+    ],
+  ])("is seen by who asks whether the node is ready: the network config %s", async (_end, removes, before, status, said) => {
     const env = { REMOVE_ON_STOP: removes, STATE_FILE: join(node.folder, "state") };
     const staying = await stay({ env });
-    if (config !== undefined) node.write(`net.d/${CONFLIST}`, config);
+    before(join(node.confDir, CONFLIST));
     await staying.stop();
     let answer = "";
     const asked = await runInstallCni(["--ready"], node.host({ env, host: { say: (text) => void (answer += text) } }));
