@@ -12,6 +12,11 @@ import { type Decision, transact, type TransactOptions, type TransactPorts, type
 interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "loadPrefetch" | "beforeCommit" | "onOutcome"> {
   /** Gets what the log should be told. */
   readonly defects?: Set<string>;
+  /**
+   * Gets the addresses that a commit was to give to the attachment, unless the commit was refused. More than the outcome calls new: where the reply
+   * was lost, the next decision finds them.
+   */
+  readonly sent?: Address[];
 }
 
 /**
@@ -27,6 +32,8 @@ export async function allocate(
 ): Promise<readonly AllocatedAddress[]> {
   /** What decisions gave that the attachment did not have: of a commit that failed, a part may be written. */
   const taken: Address[] = [];
+  /** Those of the last decision. */
+  let added: readonly Address[] = [];
   /** What the last decision that came to nothing threw. */
   let refusal: unknown;
   const decide = (known: Facts, attempt: Try): Decision<readonly AllocatedAddress[]> => {
@@ -37,15 +44,25 @@ export async function allocate(
       if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
       // Thrown inside the decision, so that `transact()` decides again on the newest lists.
       if ("error" in outcome) throw outcome.error;
-      for (const { address, isNew } of outcome.addresses) if (isNew) taken.push(address);
+      added = outcome.addresses.flatMap(({ address, isNew }) => (isNew ? [address] : []));
+      taken.push(...added);
       return { writes: plan.writes, result: outcome.addresses, prefetch: plan.prefetch, served: plan.served };
     } catch (thrown) {
       refusal = thrown;
       throw thrown;
     }
   };
+  const { sent = [] } = options;
+  const beforeCommit = (): void => {
+    options.beforeCommit?.();
+    sent.push(...added);
+  };
+  const onOutcome = (isApplied: boolean): void => {
+    if (!isApplied) sent.splice(sent.length - added.length);
+    options.onOutcome?.(isApplied);
+  };
   try {
-    return await transact(ports, allocationQueries([request]), decide, options);
+    return await transact(ports, allocationQueries([request]), decide, { ...options, beforeCommit, onOutcome });
   } catch (thrown) {
     if (thrown === refusal && taken.length > 0) await releasePart(ports, request, taken, options);
     throw thrown;

@@ -2,9 +2,10 @@
 
 import { expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
+import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { NetworkPlace } from "../support/node/netns.ts";
-import { beforeTurn, isCommit } from "./support/at-step.ts";
+import { afterStep, beforeTurn, isCommit } from "./support/at-step.ts";
 import { IPAM_ALONE } from "./support/flows.ts";
 import type { FaultNode } from "./support/node.ts";
 import { shareEtcd } from "./support/shared.ts";
@@ -22,6 +23,12 @@ async function addRoutes(node: FaultNode): Promise<Disposable> {
   const routes = Array.from({ length: 12 }, (_, i) => `${network}${i}/32`);
   for (const route of routes) host.must(["ip", "route", "add", route, "dev", "lo"]);
   return { [Symbol.dispose]: () => routes.splice(0).forEach((route) => host.must(["ip", "route", "del", route])) };
+}
+
+/** Routes of the host to this address alone. */
+function routesTo(node: FaultNode, address = ""): unknown {
+  const text = new NetworkPlace(node.hostNetns).must(["ip", "-j", "route", "show", address.replace(/\/.*/, "/32")]);
+  return JSON.parse(text);
 }
 
 const IN_USE = { code: 109, msg: expect.stringContaining('interface "lo" has a route to it') };
@@ -44,6 +51,16 @@ test.concurrent("one whose first address cannot be released does not give it", a
   expect((await node.call("DEL")).stdout).toBe("");
   routes[Symbol.dispose]();
   expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("one whose commit's reply was lost gives none of them either", async () => {
+  await using node = await startNode(IPAM_ALONE);
+  using routes = await addRoutes(node);
+  const loseReply = afterStep(isCommit, () => Promise.reject(new OutcomeUnknown("test: no answer")));
+  const reply = await node.call("ADD", { host: loseReply });
+  expect(routesTo(node, reply.json?.ips?.[0]?.address)).toEqual([]);
+  routes[Symbol.dispose]();
+  expect(reply.status).toBe(0);
 });
 
 test.concurrent("one that a DEL ends while its first address is released takes no other", async () => {

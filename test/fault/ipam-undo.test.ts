@@ -9,7 +9,7 @@ import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { Json } from "../support/programs/cni-call.ts";
 import { pendingReleasesOf } from "../support/node/pending-releases.ts";
-import { isCommit, isRead } from "./support/at-step.ts";
+import { afterStep, isCommit, isRead } from "./support/at-step.ts";
 import { IPAM_ALONE } from "./support/flows.ts";
 import { allocatedIn } from "./support/judge.ts";
 import type { FaultNode } from "./support/node.ts";
@@ -63,6 +63,9 @@ const unheard: Change = (real) => ({
   },
 });
 
+/** The reply to its first commit is lost, and its answer nobody reads. */
+const unheardAfterLoss: Change = (real) => unheard(afterStep(isCommit, () => Promise.reject(new OutcomeUnknown("test: no answer")))(real));
+
 /** From the answer on, which nobody reads, the datastore is away. */
 const unheardAndAway: Change = (real) => {
   let isAway = false;
@@ -90,6 +93,7 @@ test.concurrent.each<[what: string, host: Change, code: number, left: Left]>([
     { allocated: 0, pending: ["is there"] },
   ],
   ["whose answer nobody reads takes back what it took", unheard, 1, NOTHING],
+  ["whose answer nobody reads takes back what it took also when the reply to its commit was lost", unheardAfterLoss, 1, NOTHING],
 ])("one %s", async (_what, host, code, left) => {
   await using node = await startNode(IPAM_ALONE);
   expect([await codeOf(node, host), await leftOn(node)]).toEqual([code, left]);

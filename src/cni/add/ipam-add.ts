@@ -6,7 +6,7 @@ import type { Facts } from "../../ipam/facts.ts";
 import { type AllocatedAddress, allocationQueries } from "../../ipam/plan-allocation.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { type Address, toAddressText } from "../../lib/ip/address.ts";
+import { type Address, equalAddresses, toAddressText } from "../../lib/ip/address.ts";
 import { UndoFailed } from "../../lib/undo-stack.ts";
 import type { Netns } from "../../linux/netns.ts";
 import { Hold } from "../attachment-state/hold.ts";
@@ -106,19 +106,19 @@ async function giveAddresses(call: Call, early: AddressRequest | undefined, { be
   const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
   const request = early ?? toAddressRequest(call, await kubernetes?.toPodFacts(undefined));
   const defects = new Set<string>();
-  const newAddresses: Address[] = [];
+  const sent: Address[] = [];
   const allocateFrom = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {
-    const options = { facts: known, loadPrefetch: prefetch.load, beforeCommit, onOutcome, defects };
+    const options = { facts: known, loadPrefetch: prefetch.load, beforeCommit, onOutcome, defects, sent };
     const given = await ledger.time("datastore", () => allocate(ports, request, options));
-    for (const { address, isNew } of given) if (isNew) newAddresses.push(address);
     if (given.every(({ isNew }) => isNew)) return given;
     const addresses = given.map(({ address }) => address);
     return (await renewAddresses(call, beforeCommit, request.owner, addresses)) ? given : await allocateFrom(undefined);
   };
   const allocated = await allocateFrom(facts).finally(() => defects.forEach((defect) => call.log.warning(defect)));
+  const addresses = allocated.map(({ address }) => address);
   return {
     result: toIpamResult(allocated),
-    newAddresses,
+    newAddresses: addresses.filter((address) => sent.some((one) => equalAddresses(one, address))),
     askedBy: request.namedBy?.addresses,
   };
 }
