@@ -68,7 +68,7 @@ export function findMisfitOfList(list: JsonObject): Misfit | undefined {
   return findMisfit(list, OF_LIST, (key, name) => key === name);
 }
 
-/** The first in a plugin's part; in one that our plugins read, also a key that libcni reads in this spelling, and they do not. */
+/** The first in a plugin's part; in one that our plugins read, also a key that libcni reads in any case, and they in theirs alone. */
 export function findMisfitOfPlugin(plugin: JsonObject): Misfit | undefined {
   return findMisfit(plugin, OF_PLUGIN, isNamed) ?? (isRead(plugin) ? findMisspelt(plugin) : undefined);
 }
@@ -87,8 +87,11 @@ function isRead(plugin: JsonObject): boolean {
   );
 }
 
+/** What our plugins read themselves: a runtime adds name and version in the right spelling, and reads the rest for them. */
+const OURS = ["type", "ipam"];
+
 function findMisspelt(plugin: JsonObject): Misfit | undefined {
-  for (const { name } of OF_PLUGIN)
+  for (const name of OURS)
     for (const [key, value] of Object.entries(plugin))
       if (key !== name && isNamed(key, name)) return { name: key, value, want: `the spelling ${quote(name)}` };
   return undefined;

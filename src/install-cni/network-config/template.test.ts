@@ -45,6 +45,8 @@ describe("what a runtime takes for a network config", () => {
     [{ name: "pods", plugins, disableCheck: true, disableGC: "True", loadOnlyInlinedPlugins: false }, "10.conflist"],
     [{ name: "pods", plugins, DisableGC: 1, CNIVersion: 2 }, "10.conflist"], // of a list libcni reads its own spelling only
     [{ name: "pods", plugins: [{ type: "bridge", IPAM: { Type: "host-local" }, DNS: null }] }, "10.conflist"],
+    [{ name: "pods", plugins: [{ type: "bridge", ipam: { type: "netplug-ipam" }, DNS: {}, Capabilities: { mac: true } }] }, "10.conflist"],
+    [{ name: "pods", type: "netplug", CNIVersion: "1.0.0", Name: "pods", PrevResult: null }, "10.conf"], // a runtime adds these in their own spelling
     [{ name: "pods", type: "netplug" }, "10.conf"],
     [{ name: "pods", type: "netplug" }, "10.json"],
   ])("%j as %s", (document, fileName) => expect(() => checkNetworkConfig(JSON.stringify(document), fileName, "it")).not.toThrow());
