@@ -48,7 +48,9 @@ export interface AddSubject {
 export type AddOutcome =
   | (AttachmentPlan & {
       readonly addresses: readonly Address[];
-      /** False: the datastore already has a record of this attachment with addresses, or some of these addresses. */
+      /** Those that the attachment did not have; none where the datastore already has a record of it with addresses. */
+      readonly added: readonly Address[];
+      /** Whether these are all. */
       readonly isNew: boolean;
     })
   | {
@@ -182,8 +184,8 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   try {
     const plan = planAttachment(attachment, addresses, { record: stored, hasProfile, now });
     const isRecorded = recordedFor(attachment, facts).length > 0;
-    const wasAllocated = allocated?.addresses.some(({ isNew }) => !isNew);
-    return { ...plan, addresses, isNew: !isRecorded && !wasAllocated };
+    const added = isRecorded ? [] : addresses.filter((_, i) => allocated?.addresses[i]?.isNew ?? true);
+    return { ...plan, addresses, added, isNew: added.length === addresses.length };
   } catch (thrown) {
     if (thrown instanceof NetplugError) return { error: thrown, hadAddresses: allocated !== undefined };
     throw thrown;

@@ -140,6 +140,7 @@ describe("an ADD that fails", () => {
 
   test.each<[what: string, config: Json]>([
     ["for another family", { ipam: { type: "netplug-ipam", assign_ipv4: "false", assign_ipv6: "true" } }],
+    ["for a second family", { ipam: { type: "netplug-ipam", assign_ipv4: "true", assign_ipv6: "true" } }],
     ["that a delegate serves", DELEGATE],
   ])("after one of which record and interface were lost, and %s, it releases what it took, and no more", async (_what, config) => {
     await world.putPool("six", "fd65::/120");

@@ -30,18 +30,17 @@ interface Attaching {
 /** The recording of one attachment: its addresses and its record, in one commit. */
 export class Recording {
   readonly #attaching: Attaching;
-  #taken: readonly Address[] | "all" | undefined;
+  #taken: readonly Address[] | "all" = [];
 
   constructor(attaching: Attaching) {
     this.#attaching = attaching;
   }
 
   /**
-   * What a failed ADD releases when it removes what is recorded: the addresses that it may have taken, "all" where it had none before and others may
-   * have taken some for it. Undefined: it removes nothing, while that may be an earlier ADD's. Once a commit of anything new may be under way, it is
-   * defined, and stays so.
+   * What a failed ADD releases: the addresses that it may have taken, "all" where it had none before and others may have taken some for it. With
+   * none it leaves the record, too, which may be an earlier ADD's.
    */
-  get taken(): readonly Address[] | "all" | undefined {
+  get taken(): readonly Address[] | "all" {
     return this.#taken;
   }
 
@@ -70,10 +69,8 @@ export class Recording {
           const { plan, outcome, isKept } = this.#plan(known, attempt);
           for (const defect of plan.defects) defects.add(defect);
           if ("error" in outcome) throw outcome.error;
-          // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
-          if (outcome.isNew && plan.writes.length > 0) this.#taken ??= [];
-          // Those of earlier decisions stay: of their commits a part may be written.
-          if (this.#taken !== "all") this.#taken = this.#taken?.concat(outcome.addresses);
+          // Before the commit, whose reply may be lost. Those of earlier decisions stay: of their commits a part may be written.
+          if (this.#taken !== "all") this.#taken = this.#taken.concat(outcome.added);
           return { writes: plan.writes, result: { ...outcome, isKept }, prefetch: plan.prefetch, served: plan.served };
         },
         { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome, ...linkWork.besideWrites() },
@@ -81,7 +78,7 @@ export class Recording {
     );
     const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
     hold.noteRecorded();
-    if (this.#taken || planned.isKept || !("ipam" in request)) return planned;
+    if (this.#taken === "all" || planned.isNew || planned.isKept || !("ipam" in request)) return planned;
     const { renewAddresses } = await import("./renew.ts");
     if (await renewAddresses(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
     return await this.commit(await beginReading(call, addQueries([request])), linkWork);
