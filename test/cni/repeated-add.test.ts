@@ -8,7 +8,7 @@ import { fastClock } from "../support/time/fast-clock.ts";
 import type { CniJson } from "../support/programs/cni.ts";
 import type { Json } from "../support/programs/cni-call.ts";
 import type { IpamWorld } from "../support/ipam/ipam.ts";
-import type { TestNetns } from "../support/node/netns.ts";
+import { nodePlace, type TestNetns } from "../support/node/netns.ts";
 import { OwnAttachment } from "./support/own-attachment.ts";
 
 const DELEGATE: Json = { ipam: { type: "a-delegate" } };
@@ -152,6 +152,18 @@ describe("an ADD that fails", () => {
     expect([await recorded(), pod.link("eth0")]).toEqual([[], undefined]);
     expect((await world.blocks()).filter((block) => !block.includes(" 0/"))).toEqual(before);
     expect(before).toEqual([expect.stringMatching(/^10\.65\..* 1\//)]);
+  });
+
+  test("after such a one, because the address of a second family is in use, runs again and gets another one", async () => {
+    await world.putPool("six", "fd66::/127", { blockSize: 127 });
+    const first = addressOf(await add(OWN));
+    await loseRecord();
+    pod.must(["ip", "link", "del", "eth0"]);
+    const route = ["fd66::/128", "dev", "lo"];
+    nodePlace.must(["ip", "route", "add", ...route]);
+    const config = { ipam: { type: "netplug-ipam", assign_ipv4: "true", assign_ipv6: "true" } };
+    const { ips } = await add(config).finally(() => nodePlace.must(["ip", "route", "del", ...route]));
+    expect(ips?.map(({ address }) => address)).toEqual([first ?? "", "fd66::1/128"]);
   });
 
   test("before anything is recorded it leaves the interface that was there, though it is not as it should be", async () => {
