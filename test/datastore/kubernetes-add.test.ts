@@ -45,6 +45,14 @@ async function call<T>(node: string, work: (datastore: Datastore) => Promise<T>)
 }
 let lastRounds = 0;
 
+/** The only block is that of node n2, from which n1 has borrowed already. */
+async function borrowFirst(): Promise<void> {
+  await server.kubectl(["delete", "ippool", "a"]);
+  await putPool("small", "10.66.0.0/29", 29);
+  await call("n2", async (datastore) => add(datastore, await pods.create("other", "n2")));
+  await call("n1", async (datastore) => add(datastore, await pods.create("first")));
+}
+
 /** Without what is the same in all of them. */
 function shorten(requests: readonly string[]): readonly string[] {
   return requests.map((request) => request.replace(/\/apis?\/(?:netplug\.io\/)?v\d\//, "").replace(/\?fieldValidation=Strict$/, "")).sort();
@@ -167,10 +175,7 @@ describe("an ADD (needs cluster)", () => {
   });
 
   test("on a node that borrows looks for a block of its own first, in three rounds more, by label only", async () => {
-    await server.kubectl(["delete", "ippool", "a"]);
-    await putPool("small", "10.66.0.0/29", 29);
-    await call("n2", async (datastore) => add(datastore, await pods.create("other", "n2")));
-    await call("n1", async (datastore) => add(datastore, await pods.create("first")));
+    await borrowFirst();
     const web = await pods.create("web");
     await audit.take(server);
     await call("n1", (datastore) => add(datastore, web));
@@ -235,10 +240,7 @@ test("thirty ADDs at once on one node all get an address, and their DELs release
 
 describe("a DEL (needs cluster)", () => {
   test("on a node that borrows is three rounds too", async () => {
-    await server.kubectl(["delete", "ippool", "a"]);
-    await putPool("small", "10.66.0.0/29", 29);
-    await call("n2", async (datastore) => add(datastore, await pods.create("other", "n2")));
-    await call("n1", async (datastore) => add(datastore, await pods.create("first")));
+    await borrowFirst();
     const web = await pods.create("web");
     await call("n1", (datastore) => add(datastore, web));
     // Whose block may lend is found by label; the hint gives the rest.
