@@ -24,7 +24,7 @@ describe("ipam configure", () => {
 
   test.each([
     [["--strict-affinity=maybe"], 2, "want true or false"],
-    [["--max-blocks-per-host=-1"], 2, "want a whole number"],
+    [["--max-blocks-per-host=-1"], 2, 'got "-1", want a whole number without sign'],
     [["--ip-cooldown-seconds=1201"], 1, "want a whole number 0..1200"],
     [["--auto-allocate-blocks=false"], 1, "together with strictAffinity false"],
     [[], 2, "got none"],

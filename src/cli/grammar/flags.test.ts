@@ -21,5 +21,5 @@ test.each([
 ])("%j is the number %p", (text, value) => expect(parseCount(text)).toBe(value));
 
 test.each(["", "-1", "+1", " 1", "1 ", "1.5", "1e3", "0x1", "many", "9999999999999999"])("%j is no whole number", (text) =>
-  expect(() => parseCount(text)).toThrow(new UsageError(`got ${JSON.stringify(text)}, want a whole number`)),
+  expect(() => parseCount(text)).toThrow(new UsageError(`got ${JSON.stringify(text)}, want a whole number without sign`)),
 );

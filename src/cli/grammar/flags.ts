@@ -94,5 +94,5 @@ export function parseBoolean(text: string): boolean {
 /** A whole number without sign. */
 export function parseCount(text: string): number {
   if (/^[0-9]{1,15}$/.test(text)) return Number(text);
-  throw new UsageError(`got ${quote(text)}, want a whole number`);
+  throw new UsageError(`got ${quote(text)}, want a whole number without sign`);
 }
