@@ -48,6 +48,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   const isEnded = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
   // Widened, because the compiler does not see that `beforeCommit` changes it.
   let taken = "nothing" as Taken;
+  let hasOlder = false;
   const beforeCommit = (): void => {
     hold.beforeCommit();
     taken = "unknown";
@@ -59,6 +60,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
     if (hold.state() === "taken" || isEnded()) hold.requireHeld();
     if (newAddresses.length > 0) {
       taken = newAddresses;
+      hasOlder = newAddresses.length < result.ips.length;
       // `ptp` would take over the route of whoever uses the address.
       requireUnused(kernel, newAddresses, { netns, askedBy });
     }
@@ -69,6 +71,8 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
     if (lost !== undefined) {
       pending?.leave();
       await release(call, hold, thrown, lost);
+      // The release has removed the note, and nobody may be left who would call DEL for the rest.
+      if (hasOlder && lost !== "all") pending?.leave();
     } else if (taken === "unknown" || hold.isCommitUnderWay) pending?.leave();
     else pending?.drop();
     throw thrown;
