@@ -107,6 +107,24 @@ describe("a check of pods", () => {
     expect(await check(pods, record)).toEqual({ problems: [], pauses: [2_000, 4_000] });
   });
 
+  test("does not say that a pod has the record of another container while its ADD replaces the one that it brought along", async () => {
+    const pods = await createWorldOfPods();
+    const ip = await give(pods.world, "web");
+    const [own, brought] = [podOf("web", [`${ip}/32`], []), podOf("web", [`${ip}/32`], [])];
+    const put = async (resource: Resource): Promise<void> => {
+      await pods.world.datastore.commit([endOf("web")]);
+      await pods.world.datastore.commit([{ op: "create", resource }]);
+    };
+    await pods.world.datastore.commit([
+      { op: "create", resource: { ...brought, spec: { ...brought.spec, containerID: "c-old" } } as Resource },
+    ]);
+    const record = (nth: number) => (nth === 2 ? put(own) : Promise.resolve());
+    expect(await check(pods, record)).toEqual({ problems: [], pauses: [2_000, 4_000] });
+    await put({ ...brought, spec: { ...brought.spec, containerID: "c-old" } } as Resource);
+    await pods.world.clock.advance(20_000);
+    expect(await check(pods)).toEqual({ problems: [`unrecorded-in-use ${ip}`], pauses: [] });
+  });
+
   test("takes it for leaked when it is not recorded later, and at once when it was given long ago", async () => {
     const pods = await createWorldOfPods();
     const ip = await give(pods.world, "web");

@@ -17,9 +17,12 @@ export function isReported({ object }: Inconsistency, { reported }: Inventory): 
   return reported.has(object);
 }
 
+/** Of an address that was given a moment ago: its record is to come, or is still the one that its pod brought along. */
+const WITHOUT_RECORD: readonly string[] = ["leaked-address", "unrecorded-in-use"];
+
 /** Whether the address was released a moment ago from a pod that runs for its kubelet, or given, and its record may be to come. */
 export function isUnderWay(problem: Inconsistency, inventory: Inventory, recent: ReadonlySet<string>): boolean {
-  const mayBecomeRecorded = inventory.areRecordsPods && problem.class === "leaked-address";
+  const mayBecomeRecorded = inventory.areRecordsPods && WITHOUT_RECORD.includes(problem.class);
   return recent.has(problem.object) && (mayBecomeRecorded || isReported(problem, inventory));
 }
 
