@@ -18,9 +18,9 @@ async function createWorldOfPods(): Promise<{ readonly world: IpamWorld; readonl
 }
 
 /** A pod with its sandbox, by its kubelet, on `n1`. */
-function podOf(pod: string, recorded: readonly string[], reported: readonly string[]): Resource {
+function podOf(pod: string, recorded: readonly string[], reported: readonly string[], containerID = `c-${pod}`): Resource {
   const annotations = reported.length === 0 ? {} : { [REPORTED_ADDRESSES]: reported.join(",") };
-  const spec = { orchestrator: "k8s", node: "n1", endpoint: "eth0", containerID: `c-${pod}`, pod, ipNetworks: recorded };
+  const spec = { orchestrator: "k8s", node: "n1", endpoint: "eth0", containerID, pod, ipNetworks: recorded };
   return {
     apiVersion: API_VERSION,
     kind: "WorkloadEndpoint",
@@ -110,17 +110,15 @@ describe("a check of pods", () => {
   test("does not say that a pod has the record of another container while its ADD replaces the one that it brought along", async () => {
     const pods = await createWorldOfPods();
     const ip = await give(pods.world, "web");
-    const [own, brought] = [podOf("web", [`${ip}/32`], []), podOf("web", [`${ip}/32`], [])];
+    const [own, brought] = [podOf("web", [`${ip}/32`], []), podOf("web", [`${ip}/32`], [], "c-old")];
     const put = async (resource: Resource): Promise<void> => {
       await pods.world.datastore.commit([endOf("web")]);
       await pods.world.datastore.commit([{ op: "create", resource }]);
     };
-    await pods.world.datastore.commit([
-      { op: "create", resource: { ...brought, spec: { ...brought.spec, containerID: "c-old" } } as Resource },
-    ]);
+    await pods.world.datastore.commit([{ op: "create", resource: brought }]);
     const record = (nth: number) => (nth === 2 ? put(own) : Promise.resolve());
     expect(await check(pods, record)).toEqual({ problems: [], pauses: [2_000, 4_000] });
-    await put({ ...brought, spec: { ...brought.spec, containerID: "c-old" } } as Resource);
+    await put(brought);
     await pods.world.clock.advance(20_000);
     expect(await check(pods)).toEqual({ problems: [`unrecorded-in-use ${ip}`], pauses: [] });
   });
