@@ -1,7 +1,7 @@
 /** An installer that stays: what is taken away comes back, what changes is taken over, what is somebody else's is left alone. */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { runInstallCni } from "../../src/install-cni/main.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -305,6 +305,13 @@ describe("a clean stop", () => {
     ["stays where it is", "false", () => {}, 0, "ready"],
     ["was taken away", "true", () => {}, 1, "the installer was stopped, and took its network config away"],
     ["is another installer's, who has its own say", "true", (path) => writeFileSync(path, "{}"), 0, "ready"],
+    [
+      "is a link to what is not here, and may be on the node",
+      "true",
+      (path) => (rmSync(path), symlinkSync("/nowhere/a.conflist", path)),
+      0,
+      "ready",
+    ],
     ["was gone already", "true", (path) => rmSync(path), 1, "the installer was stopped, and its network config is gone"],
     ["was emptied before", "true", (path) => writeFileSync(path, ""), 1, "the installer was stopped, and its network config is gone"],
     [
