@@ -65,9 +65,10 @@ test("of an option that is there its value is refused", async () => {
     );
 });
 
-test("letters that have no value may stand together, the last with true or false, or before that of help", async () => {
+test("letters that have no value may stand together, the last with true or false, and with that of help", async () => {
   expect(await world.done(["get", "nodes", "-Aw=false", "-o", "name"])).toBe(await world.done(["get", "nodes", "-A", "-o", "name"]));
-  expect(await world.done(["get", "nodes", "-Ah"])).toBe(await world.done(["get", "--help"]));
+  for (const letters of ["-Ah", "-hA", "-AhwA=false", "-hojson"])
+    expect(await world.done(["get", "nodes", letters])).toBe(await world.done(["get", "--help"]));
 });
 
 test("behind -- a word is what it stands for, as is one that does not begin with a dash", async () => {

@@ -10,7 +10,8 @@ interface CommandLine {
   readonly options: GlobalOptions;
   /**
    * The rest, with each value apart from its option: `-ojson` becomes `-o json`, and `-Ao json` `-A -o json`. Only a value that begins with a dash is
-   * attached: `-o -x` becomes `-o=-x`. So is what an option without a value is given: `-Aw=false` becomes `-A -w=false`.
+   * attached: `-o -x` becomes `-o=-x`. So is what an option without a value is given: `-Aw=false` becomes `-A -w=false`. What asks for help stands
+   * alone: `-hA` becomes `-A -h`.
    */
   readonly words: readonly string[];
   /** Of these words the ones that stand where an option does, and that the parser takes for arguments: `--f`, `-1`. */
@@ -34,11 +35,16 @@ export const VALUE_FLAGS: ReadonlySet<string> = withValue;
 
 const LETTERS_WITHOUT_VALUE = lettersOf(withoutValue);
 
-/** Letters together, as with kubectl: the last one has a value, which may be attached. */
-const LETTERS = new RegExp(`^-([${LETTERS_WITHOUT_VALUE}]*)([${lettersOf([...withValue, ...GLOBAL_FLAGS.keys()])}])(?:=(.*)|(.+))?$`, "s");
+const HELP = "h";
 
-/** Letters together that the parser takes only apart: the last one says true or false, or asks for help. */
-const APART = new RegExp(`^-([${LETTERS_WITHOUT_VALUE}]+)(h|[${LETTERS_WITHOUT_VALUE}]=.*)$`, "s");
+/** Letters together, as with kubectl: the last one has a value, which may be attached. */
+const LETTERS = new RegExp(
+  `^-([${LETTERS_WITHOUT_VALUE}${HELP}]*)([${lettersOf([...withValue, ...GLOBAL_FLAGS.keys()])}])(?:=(.*)|(.+))?$`,
+  "s",
+);
+
+/** Letters together of which none has a value; the last one may say true or false. */
+const LETTERS_ONLY = new RegExp(`^-([${LETTERS_WITHOUT_VALUE}${HELP}]+)([${LETTERS_WITHOUT_VALUE}]=.*)?$`, "s");
 
 function lettersOf(options: Iterable<string>): string {
   return [...options].flatMap((option) => /^-(\w)$/.exec(option)?.[1] ?? []).join("");
@@ -58,10 +64,9 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     const word = argv[i] ?? "";
     if (word === "--") return { options, words: [...words, ...early, ...argv.slice(i)], strays };
     const { letters, flag, attached } = splitFlag(word);
-    if (letters !== undefined) words.push(letters);
+    if (letters !== undefined) words.push(...takeApart(letters));
     if (flag === undefined) {
-      const [, before, last] = APART.exec(word) ?? [];
-      const parts = before === undefined ? [word] : [`-${before}`, `-${last}`];
+      const parts = takeApart(word);
       words.push(...parts);
       strays.push(...parts.filter((part) => /^-./s.test(part) && !OPTION.test(part)));
       continue;
@@ -80,6 +85,14 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     else words.push(...flagWords);
   }
   return { options, words: [...words, ...early], strays };
+}
+
+/** The parser of commands knows only apart from other letters what asks for help, and a letter that says true or false. */
+function takeApart(word: string): readonly string[] {
+  const [, letters, last] = LETTERS_ONLY.exec(word) ?? [];
+  if (letters === undefined) return [word];
+  const others = letters.replaceAll(HELP, "");
+  return [others, others === letters ? "" : HELP, last ?? ""].filter((part) => part !== "").map((part) => `-${part}`);
 }
 
 /** The parser of commands takes a value that begins with a dash for an option, unless it is attached. One of several lines it takes only unattached. */
