@@ -204,6 +204,22 @@ describe("nodes and endpoints are Kubernetes' own:", () => {
     expect((await world.read<Stored>("node", "n1")).metadata.name).toBe("n1");
   });
 
+  test("of a node that is there, create proposes what shows it, as apply would refuse a file of netplug's fields only (needs cluster)", async () => {
+    await createNode(world.api, "n5", ["10.86.0.0/24"]);
+    const stdin = resourceYaml("Node", "n5", {});
+    const next = "get nodes n5 -o yaml";
+    expect((await world.ctl(["create", "-f", "-"], { stdin })).stderr).toBe(
+      'netplugctl: create node "n5": it exists; on the Kubernetes datastore Kubernetes\' node brings it along; leave it out, or change the rest of it, with patch or label\n' +
+        `next: netplugctl ${next}\n`,
+    );
+    expect(await world.ctl(["apply", "-f", "-"], { stdin })).toMatchObject({ status: 1, stderr: expect.stringContaining("spec.podCIDRs") });
+    const shown = await world.done(next.split(" "));
+    expect(await world.done(["apply", "-f", "-"], { stdin: shown })).toBe("node/n5 unchanged\n");
+    await world.done(["label", "node", "n5", "rack=r5"]);
+    const labels = "jsonpath={.metadata.labels.rack}";
+    expect(await world.api.kubectl(["get", "node", "n5", "-o", labels])).toBe("r5");
+  });
+
   test("a name that leads to a part of one is nobody's (needs cluster)", async () => {
     await createNode(world.api, "n3", ["10.83.0.0/24"]);
     const before = await world.read<Stored>("node", "n3");

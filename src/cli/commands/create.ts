@@ -1,5 +1,6 @@
 /** `create`, `apply` and `replace`: objects from files into the datastore. */
 
+import type { Kind } from "../../api/resource.ts";
 import type { Datastore, ResourceRef } from "../../datastore/datastore.ts";
 import { initialise } from "../../datastore/initialise.ts";
 import { refOf } from "../../datastore/resource-ref.ts";
@@ -33,13 +34,17 @@ export async function create(cli: Cli, flags: CreateFlags): Promise<number> {
   return writeDocuments(cli, flags, { initialise: initialiseIfNew, mayChange: false, write });
 }
 
-/** An endpoint of Kubernetes has little that `apply` may change: what else a file says of it comes from the pod. */
+/** What brings along those that are views on Kubernetes, and where to change it: a file says more of them than `apply` may change. */
+const VIEWS: Partial<Record<Kind, string>> = {
+  WorkloadEndpoint: "its pod brings it along; leave it out, or change its pod, with kubectl",
+  Node: "Kubernetes' node brings it along; leave it out, or change the rest of it, with patch or label",
+};
+
 function toExists({ datastore }: Target, ref: ResourceRef): CommandFailed {
   const title = toTitle(ref);
-  if (ref.kind !== "WorkloadEndpoint" || !datastore.traits.recordsArePods)
-    return new CommandFailed(`create ${title}: it exists`, { next: "apply -f FILE" });
-  const why = "on the Kubernetes datastore its pod brings it along; leave it out, or change its pod, with kubectl";
-  return new CommandFailed(`create ${title}: it exists; ${why}`, { next: toReading(ref) });
+  const why = datastore.type === "kubernetes" ? VIEWS[ref.kind] : undefined;
+  if (why === undefined) return new CommandFailed(`create ${title}: it exists`, { next: "apply -f FILE" });
+  return new CommandFailed(`create ${title}: it exists; on the Kubernetes datastore ${why}`, { next: toReading(ref) });
 }
 
 /** Creates objects or makes existing ones like them. */
