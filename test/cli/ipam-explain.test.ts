@@ -227,4 +227,15 @@ describe("on Kubernetes", () => {
   ])("%j ends with %d (needs cluster)", async (words, status, message) => {
     expect(await explain(...words)).toMatchObject({ status, stdout: "", stderr: expect.stringContaining(message) });
   });
+
+  test("of a missing namespace that nobody named, it says where it comes from (needs cluster)", async () => {
+    const kubeconfig = world.file("none.kubeconfig", await world.api.kubectl(["config", "view", "--raw"]));
+    await world.api.kubectl(["config", "set-context", "--current", "--namespace=none", "--kubeconfig", kubeconfig]);
+    const ask = async (...words: readonly string[]) =>
+      (await world.ctl(["ipam", "explain", ...words], { env: { KUBECONFIG: kubeconfig } })).stderr;
+    const missing = 'netplugctl: find namespace "none": there is none';
+    for (const words of [["--node=n1"], ["--pod=unbound"]])
+      expect(await ask(...words)).toBe(`${missing}; it is that of the context, as no --namespace is given\n`);
+    expect(await ask("--node=n1", "--pod=none/unbound")).toBe(`${missing}\n`);
+  });
 });

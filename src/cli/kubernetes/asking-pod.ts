@@ -24,19 +24,33 @@ export interface AskingPod extends AnnotatedPod {
 /** For the pod's name, where no certain one is meant. */
 const ANY_POD = "*";
 
+/** The namespace of a pod. */
+export interface NamedNamespace {
+  readonly name: string;
+  /** Whether the command line names it; else it is that of the context. */
+  readonly isChosen: boolean;
+}
+
 /**
  * Reads one, and its namespace.
  *
  * @param name undefined: one without annotations, which need not be there
  * @throws {CommandFailed} one that is not there, or that gets no address
  */
-export async function readAskingPod(openKube: OpenKube, namespace: string, name: string | undefined): Promise<AskingPod> {
+export async function readAskingPod(
+  openKube: OpenKube,
+  { name: namespace, isChosen }: NamedNamespace,
+  name: string | undefined,
+): Promise<AskingPod> {
   const client = await openKube();
   const [pod, around] = await Promise.all([
     name === undefined ? undefined : client.get(PODS, { namespace, name }),
     client.get(NAMESPACES, { name: namespace }),
   ]);
-  if (around === undefined) throw new CommandFailed(`find namespace ${quote(namespace)}: there is none`);
+  if (around === undefined) {
+    const hint = isChosen ? "" : "; it is that of the context, as no --namespace is given";
+    throw new CommandFailed(`find namespace ${quote(namespace)}: there is none${hint}`);
+  }
   const { labels: namespaceLabels = {}, annotations: namespaceAnnotations = {} } = around.metadata;
   const annotations = pod?.metadata.annotations ?? {};
   const place = { uid: pod?.metadata.uid, node: pod?.spec?.nodeName };

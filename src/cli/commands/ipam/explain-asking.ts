@@ -75,7 +75,8 @@ function whyNoNode(pod: AskingPod | undefined): string {
 async function readPod(cli: Cli, openKube: OpenKube, flags: ExplainFlags): Promise<AskingPod> {
   const { namespace, name } = toPodName(flags);
   const { readAskingPod } = await import("../../kubernetes/asking-pod.ts");
-  return await readAskingPod(openKube, namespace ?? (await defaultNamespaceOf(cli)), name);
+  const namedNamespace = { name: namespace ?? (await defaultNamespaceOf(cli)), isChosen: namespace !== undefined };
+  return await readAskingPod(openKube, namedNamespace, name);
 }
 
 /** @throws {UsageError} what no pod is called, or two namespaces */
