@@ -288,6 +288,15 @@ describe("patch and label", () => {
     expect((await world.ctl(["label", "node", "n2", "a=b"])).status).toBe(1);
   });
 
+  test.each([
+    ["patch", /-p JSON .* KIND NAME$/],
+    ["label", / KIND NAME \(KEY=VALUE\|KEY-\)\.\.\.$/],
+  ])("help of the program shows %s as its own help does: of one object", async (command, form) => {
+    const [, usage = ""] = (await world.done([command, "--help"])).split("\n");
+    expect(usage).toMatch(form);
+    expect(await world.done(["--help"])).toContain(`${usage}\n`);
+  });
+
   test("a name that ends as the removal of a label does is a name where a label follows", async () => {
     await world.create(resourceYaml("Node", "n1-"));
     expect(await world.done(["label", "node", "n1-", "rack=r2"])).toBe("node/n1- labelled\n");

@@ -1,6 +1,6 @@
 /** The commands about objects, as data. */
 
-import { buildCommand } from "@stricli/core";
+import { buildCommand, type Command } from "@stricli/core";
 import type { CreateFlags } from "../commands/create.ts";
 import type { DeleteFlags } from "../commands/delete.ts";
 import type { GetFlags } from "../commands/get-asked.ts";
@@ -130,6 +130,8 @@ const get = (program: string) =>
     ]),
   });
 
+const PATCH_USAGE = `-p JSON [--type ${PATCH_TYPES.join("|")}] [-n NAMESPACE] KIND NAME`;
+
 const patch = (program: string) =>
   buildCommand<PatchFlags, string[], CliContext>({
     loader: runs(async () => (await import("../commands/patch.ts")).patch),
@@ -142,8 +144,13 @@ const patch = (program: string) =>
       aliases: { p: "patch", n: "namespace" },
       positional: oneObject,
     },
-    docs: withKinds(program, "written", "change some fields of an object", [`patch ippool blue -p '{"spec":{"disabled":true}}'`]),
+    docs: {
+      ...withKinds(program, "written", "change some fields of an object", [`patch ippool blue -p '{"spec":{"disabled":true}}'`]),
+      customUsage: [PATCH_USAGE],
+    },
   });
+
+const LABEL_USAGE = "[-n NAMESPACE] [--overwrite] KIND NAME (KEY=VALUE|KEY-)...";
 
 const label = (program: string) =>
   buildCommand<LabelFlags, string[], CliContext>({
@@ -158,9 +165,14 @@ const label = (program: string) =>
     },
     docs: {
       ...withKinds(program, "written", "set and remove labels of an object", ["label node n1 rack=r2", "label node n1 rack-"]),
-      customUsage: ["[-n NAMESPACE] [--overwrite] KIND NAME (KEY=VALUE|KEY-)..."],
+      customUsage: [LABEL_USAGE],
     },
   });
+
+/** In the list of all commands the parser of commands shows otherwise what it makes of the parameters: several words are several objects there. */
+function listedWith(usage: string, command: Command<CliContext>): Command<CliContext> {
+  return { ...command, formatUsageLine: ({ prefix }) => [...prefix, usage].join(" ") };
+}
 
 /** By the word that calls them. @param program what a person types to call it, for examples */
 export function resourceCommands(program: string) {
@@ -171,8 +183,8 @@ export function resourceCommands(program: string) {
     replace,
     delete: remove(program),
     get: get(program),
-    patch: patch(program),
-    label: label(program),
+    patch: listedWith(PATCH_USAGE, patch(program)),
+    label: listedWith(LABEL_USAGE, label(program)),
     validate,
   };
 }
