@@ -188,6 +188,15 @@ describe("init makes the cluster's version its own", () => {
     await world.done(["init"]);
     expect((await world.ctl(lock)).status).toBe(netplugVersion === "v3.30.9" ? 0 : 1);
   });
+
+  test("and is proposed only once what is to be changed has no mistake of its own, which is told", async () => {
+    const spec = { datastoreReady: true, guid: "another", netplugVersion: "v3.30.9" };
+    const object = { apiVersion: "netplug.io/v3", kind: "ClusterInformation", metadata: { name: "default" }, spec };
+    await world.etcd.ctl(["put", "/netplug/v3/clusterinformations/default", JSON.stringify(object)]);
+    const { status, stderr } = await world.ctl(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":"no"}}']);
+    const message = 'validate ClusterInformation "default": spec.datastoreReady: got "no", want true or false';
+    expect([status, stderr]).toEqual([1, `netplugctl: ${message}\n`]);
+  });
 });
 
 describe("a datastore that cannot be used", () => {

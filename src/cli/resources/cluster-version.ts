@@ -3,6 +3,7 @@
 import type { ClusterInformation, ClusterInformationSpec } from "../../api/cluster-information.ts";
 import type { AnyResource } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
+import { ValidationError } from "../../api/schema/problem.ts";
 import { findUnknownFields } from "../../api/validate.ts";
 import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
 import type { Datastore, Stored } from "../../datastore/datastore.ts";
@@ -42,19 +43,21 @@ export async function raiseClusterVersion(
 /**
  * As {@link validateObject}, of what a command makes of an object.
  *
- * @throws {CommandFailed} where an earlier version has stored fields in the spec of the cluster's own object that this one does not have: `init` removes
- *   them, unless a migration has frozen the datastore
+ * @throws {CommandFailed} where an earlier version has stored fields in the spec of the cluster's own object that this one does not have, and nothing
+ *   else is wrong: `init` removes them, unless a migration has frozen the datastore
  */
 export function validateChanged(current: Resource, value: unknown): AnyResource {
   try {
     return validateObject(value);
   } catch (error) {
     const { kind, metadata, spec } = current;
-    if (kind !== CLUSTER_INFORMATION.ref.kind) throw error;
+    if (kind !== CLUSTER_INFORMATION.ref.kind || !(error instanceof ValidationError)) throw error;
     const { datastoreFrozen, netplugVersion } = spec as ClusterInformationSpec;
     if (datastoreFrozen === true || !isOutdated(netplugVersion)) throw error;
     const paths = findUnknownFields(CLUSTER_INFORMATION.ref.kind, { spec }).map(({ path }) => path);
     if (paths.length === 0) throw error;
+    const mistakes = error.problems.filter(({ path }) => !paths.includes(path));
+    if (mistakes.length > 0) throw new ValidationError(error.object, mistakes, error.resource);
     throw new CommandFailed(
       `change ${toTitle({ kind, name: metadata.name })}: an earlier version has stored what this one does not know: ${paths.join(", ")}`,
       { next: "init" },
