@@ -3,7 +3,8 @@
 import { beforeEach, expect } from "bun:test";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { changedBefore } from "../support/ipam/faulty-datastore.ts";
-import type { Datastore } from "../../src/datastore/datastore.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
+import type { Datastore, Write } from "../../src/datastore/datastore.ts";
 
 const [test, world] = shareKubernetesCliWorld(async (world) => void (await world.done(["init"])));
 
@@ -101,5 +102,18 @@ test("a datastore that somebody unlocks while the first part is made is not spli
   expect([status, stderr]).toEqual([1, expect.stringContaining("the datastore is not locked; lock it first\n")]);
   expect(await world.done(["get", "ippools", "-o", "name"])).toBe("ippool/pods\nippool/split-pods-0\n");
   await setReady(false);
+  expect(await world.done(split(4))).toContain("ippool/pods deleted\n");
+});
+
+test("one that fails on its way says which parts may be there, and that the same command finishes it (needs cluster)", async () => {
+  const begun =
+    'warning: the split has begun: "netplugctl get ippools" shows which of the pools "split-pods-0" to "split-pods-3" are there; the same command finishes it';
+  const fail = () => Promise.reject(new NetplugError("tryAgainLater", "connection refused"));
+  const failing = (op: Write["op"]) => world.ctl(split(4), { instead: (datastore) => changedBefore(datastore, op, fail) });
+  const failure = "netplugctl: connection refused\nnext: netplugctl version\n";
+  expect((await failing("create")).stderr).toBe(failure);
+  expect((await failing("delete")).stderr).toBe(`${begun}\n${failure}`);
+  expect(await world.done(["get", "ippools", "-o", "name"])).toBe("ippool/pods\nippool/split-pods-0\n");
+  expect((await failing("delete")).stderr).toBe(`${begun}\n${failure}`);
   expect(await world.done(split(4))).toContain("ippool/pods deleted\n");
 });

@@ -3,14 +3,14 @@
 import { CLUSTER_INFORMATION } from "../../../datastore/cluster-state.ts";
 import type { Write } from "../../../datastore/datastore.ts";
 import { cidrOfPool } from "../../../ipam/admin/pools/pool-cidr.ts";
-import { NotLocked, PartTaken, planSplit } from "../../../ipam/admin/split.ts";
+import { NotLocked, type Part, PartTaken, planSplit } from "../../../ipam/admin/split.ts";
 import { IP_POOLS } from "../../../ipam/cluster.ts";
 import { type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
 import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../../failures/failure.ts";
-import { LOCK } from "../../failures/suggested-commands.ts";
-import { type Cli, say } from "../../io.ts";
+import { LOCK, toCommandLine } from "../../failures/suggested-commands.ts";
+import { type Cli, note, say } from "../../io.ts";
 import { withRetries } from "../../resources/compare-and-swap.ts";
 import { DELETED, describeDeletion } from "../describe-deletion.ts";
 import { makeIdentity } from "../../resources/write.ts";
@@ -28,6 +28,8 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
   return await withDatastore(cli, async (datastore) => {
     /** Names of parts that others have made; undefined until that is known. */
     let before: ReadonlySet<string> | undefined;
+    /** Of which the first is there, and others may be: where a commit is not applied at once. */
+    let begun: readonly Part[] = [];
     const made = await withRetries("split pool", async () => {
       const [pools, information] = await datastore.read([IP_POOLS, CLUSTER_INFORMATION]);
       const wanted = flags.cidr === undefined ? undefined : toPrefixText(flags.cidr);
@@ -43,12 +45,17 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
       const commit = async (writes: readonly Write[]): Promise<boolean> =>
         (await datastore.commit(writes.map((write) => withIdentity(cli, write)))).committed;
       if (plan.claim !== undefined && !datastore.traits.commitsAtOnce) {
-        if (!(await commit(plan.claim))) before = undefined;
+        if (await commit(plan.claim)) begun = plan.parts;
+        else before = undefined;
         return undefined; // read it again: the first part is there now, this split's or another's
       }
+      if (!datastore.traits.commitsAtOnce) begun = plan.parts;
       return (await commit(plan.writes))
         ? { pool, name: pool.value.metadata.name, parts: plan.parts.map((part) => part.pool), before }
         : undefined;
+    }).catch((thrown: unknown) => {
+      if (begun.length > 0) note(cli, toBegunText(cli, begun));
+      throw thrown;
     });
     for (const { metadata, spec } of made.parts)
       say(cli, `ippool/${metadata.name} ${made.before.has(metadata.name) ? "exists" : "created"} (${spec.cidr})`);
@@ -72,6 +79,12 @@ function planOrFail<T>(plan: () => T): T {
     if (error instanceof NotLocked) throw new CommandFailed(error.message, { next: LOCK });
     throw error;
   }
+}
+
+function toBegunText(cli: Cli, parts: readonly Part[]): string {
+  const [first, last] = [parts[0], parts.at(-1)].map((part) => quote(part?.pool.metadata.name ?? ""));
+  const shows = quote(toCommandLine(cli, "get ippools"));
+  return `warning: the split has begun: ${shows} shows which of the pools ${first} to ${last} are there; the same command finishes it`;
 }
 
 function withIdentity({ io }: Cli, write: Write): Write {
