@@ -20,6 +20,10 @@ test.each([
   ["999999999999999", 999_999_999_999_999],
 ])("%j is the number %p", (text, value) => expect(parseCount(text)).toBe(value));
 
-test.each(["", "-1", "+1", " 1", "1 ", "1.5", "1e3", "0x1", "many", "9999999999999999"])("%j is no whole number", (text) =>
+test.each(["", "-1", "+1", " 1", "1 ", "1.5", "1e3", "0x1", "many"])("%j is no whole number", (text) =>
   expect(() => parseCount(text)).toThrow(new UsageError(`got ${JSON.stringify(text)}, want a whole number without sign`)),
+);
+
+test.each(["9999999999999999", "0000000000000001"])("%j has more digits than a count", (text) =>
+  expect(() => parseCount(text)).toThrow(new UsageError(`got ${JSON.stringify(text)}, want at most 15 digits`)),
 );

@@ -91,8 +91,12 @@ export function parseBoolean(text: string): boolean {
   throw new UsageError(`got ${quote(text)}, want true or false`);
 }
 
+/** Larger ones are not all exact. */
+const MOST_DIGITS = 15;
+
 /** A whole number without sign. */
 export function parseCount(text: string): number {
-  if (/^[0-9]{1,15}$/.test(text)) return Number(text);
-  throw new UsageError(`got ${quote(text)}, want a whole number without sign`);
+  if (!/^[0-9]+$/.test(text)) throw new UsageError(`got ${quote(text)}, want a whole number without sign`);
+  if (text.length > MOST_DIGITS) throw new UsageError(`got ${quote(text)}, want at most ${MOST_DIGITS} digits`);
+  return Number(text);
 }
