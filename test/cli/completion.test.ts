@@ -27,6 +27,8 @@ describe("proposals", () => {
     ["get ipp,tiers,ippools,ipr", ["ipp,tiers,ippools,ipreservations"]],
     ["get ipp,ippoo", []],
     ["delete ipp,ipr", []],
+    ["get ipam", ["ipamconfigurations", "ipamblocks"]],
+    ...["delete", "patch", "label"].map((command): [string, string[]] => [`${command} ipam`, ["ipamconfigurations"]]),
     ["get ippool bl", ["black", "blue"]],
     ["get ipp blue ", ["black"]],
     ["get ippool/b", ["ippool/black", "ippool/blue"]],

@@ -26,14 +26,19 @@ export function parseKind(word: string): KindInfo {
   throw new UsageError(`find kind ${quote(word)}: there is none${hint} kinds are ${ALL_KINDS.map(({ plural }) => plural).join(", ")}`);
 }
 
+/** What a command does with kinds: some are only shown. */
+export type KindUse = "shown" | "written";
+
+const kindsFor = (use: KindUse): readonly KindInfo[] => (use === "shown" ? ALL_KINDS : Object.values(KINDS));
+
 /** Every kind that may be shown or written, with its short names, a line each, for help. */
-export function describeKinds(use: "shown" | "written"): string {
-  const kinds: readonly KindInfo[] = use === "shown" ? ALL_KINDS : Object.values(KINDS);
+export function describeKinds(use: KindUse): string {
+  const kinds = kindsFor(use);
   const width = Math.max(...kinds.map(({ plural }) => plural.length));
   return kinds.map(({ plural, shortNames }) => `  ${plural.padEnd(width)}  ${shortNames.join(", ")}`.trimEnd()).join("\n");
 }
 
 /** The word for each kind, for completion. */
-export function proposeKinds(): readonly string[] {
-  return ALL_KINDS.map(({ plural }) => plural);
+export function proposeKinds(use: KindUse): readonly string[] {
+  return kindsFor(use).map(({ plural }) => plural);
 }

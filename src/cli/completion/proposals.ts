@@ -52,7 +52,7 @@ async function listObjects(cli: Cli, { command, positional, namespace }: WordsSo
   const [first] = positional;
   const slash = typed.indexOf("/");
   const kindWord = slash > 0 && (first === undefined || first.includes("/")) ? typed.slice(0, slash) : first;
-  if (kindWord === undefined) return command === "get" ? proposeFurtherKinds(typed) : proposeKinds();
+  if (kindWord === undefined) return command === "get" ? proposeFurtherKinds(typed) : proposeKinds("written");
   const info = findKind(kindWord);
   if (info === undefined || !isWritable(info) || (COMMANDS_WITH_ONE_NAME.has(command) && positional.length > 1)) return [];
   const names = await listNames(cli, info.kind, info.namespaced ? (namespace ?? (await defaultNamespaceOf(cli))) : undefined);
@@ -64,7 +64,7 @@ async function listObjects(cli: Cli, { command, positional, namespace }: WordsSo
 function proposeFurtherKinds(typed: string): readonly string[] {
   const before = typed.slice(0, typed.lastIndexOf(",") + 1);
   const given = new Set(before.split(",").map((word) => findKind(word)?.plural));
-  return proposeKinds().flatMap((word) => (given.has(word) ? [] : [before + word]));
+  return proposeKinds("shown").flatMap((word) => (given.has(word) ? [] : [before + word]));
 }
 
 /** The last of a selector's requirements is being written: `zone=a,ra`. */

@@ -10,7 +10,7 @@ import type { DocumentFlags } from "../documents/documents.ts";
 import { type CliContext, runs, shows } from "./context.ts";
 import * as flags from "./flags.ts";
 import { PATCH_TYPES } from "../patch/apply.ts";
-import { describeKinds } from "../arguments/kind-names.ts";
+import { describeKinds, type KindUse } from "../arguments/kind-names.ts";
 
 /** Words that name objects, with proposals for kinds and names. */
 function objectWords(placeholder: string, brief: string) {
@@ -33,7 +33,7 @@ const oneObject = objectWords("KIND NAME", "kind (singular, plural or short name
 const objectAndLabels = objectWords("KIND NAME LABEL", "kind and name, then KEY=VALUE to set or KEY- to remove");
 
 /** Help of a command that shows or writes objects of kinds. @param examples without the program's name */
-function withKinds(program: string, use: "shown" | "written", brief: string, examples: readonly string[]) {
+function withKinds(program: string, use: KindUse, brief: string, examples: readonly string[]) {
   const lines = examples.map((example) => `  ${program} ${example}`);
   return {
     brief,
