@@ -41,6 +41,14 @@ describe("several documents", () => {
     expect(await world.done(["validate", "-f", folder, "-f", "-"], { stdin: pool("e") })).toEndWith("ippool/e valid\n");
   });
 
+  test("a file of a folder is named in one way, however many slashes end the folder's name", async () => {
+    mkdirSync(join(world.folder, "slashes"));
+    world.file("slashes/a.yaml", "[]");
+    const folder = join(world.folder, "slashes");
+    for (const end of ["", "/", "//"])
+      expect((await world.ctl(["validate", "-f", `${folder}${end}`])).stderr).toStartWith(`validate input (${folder}/a.yaml): `);
+  });
+
   test("one that breaks the rules among good ones stops all of them, and is named", async () => {
     const stdin = `${pool("a")}---\n${pool("b", "cidr: 10.66.0.0/99, foo: 1")}---\n${pool("c", "cidr: 10.67.0.0/16")}`;
     const { status, stderr } = await world.ctl(["create", "-f", "-"], { stdin });

@@ -58,7 +58,8 @@ async function readSource(io: CliIo, source: string): Promise<readonly { readonl
   const names = source === "-" ? undefined : io.files.list(source);
   if (names === undefined) return [{ name: toInputName(source), text: await readInput(io, source) }];
   const wanted = names.filter((name) => /\.(ya?ml|json)$/.test(name)).toSorted();
-  return await Promise.all(wanted.map(async (name) => ({ name: `${source}/${name}`, text: await readInput(io, `${source}/${name}`) })));
+  const paths = wanted.map((name) => `${source.replace(/\/+$/, "")}/${name}`);
+  return await Promise.all(paths.map(async (path) => ({ name: path, text: await readInput(io, path) })));
 }
 
 /** The text of a file, or `-` for stdin. @throws {CommandFailed} when there is no such file */
