@@ -58,6 +58,10 @@ test.each([
     ["get", "wep", "-Aw", "-h", "-h", "-A=h", "-Axh"],
   ],
   [
+    ["get", "--help=true", "-h=True", "-n", "-h=true", "--", "-h=true"],
+    ["get", "--help", "-h", "-n=-h=true", "--", "-h=true"],
+  ],
+  [
     ["get", "-hA", "-AhwA=true", "-hh", "-hojson", "-wAhn", "shop", "-hx", "-ho"],
     ["get", "-A", "-h", "-Aw", "-h", "-A=true", "-h", "-h", "-o", "json", "-wA", "-h", "-n", "shop", "-hx", "-h", "-o"],
   ],

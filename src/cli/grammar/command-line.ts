@@ -37,6 +37,9 @@ const LETTERS_WITHOUT_VALUE = lettersOf(withoutValue);
 
 const HELP = "h";
 
+/** As with kubectl; the parser of commands knows it without a value only. */
+const ASKED_HELP = /^(-h|--help)=true$/i;
+
 /** Letters together, as with kubectl: the last one has a value, which may be attached. */
 const LETTERS = new RegExp(
   `^-([${LETTERS_WITHOUT_VALUE}${HELP}]*)([${lettersOf([...withValue, ...GLOBAL_FLAGS.keys()])}])(?:=(.*)|(.+))?$`,
@@ -61,7 +64,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   const early: string[] = [];
   const strays: string[] = [];
   for (let i = 0; i < argv.length; i++) {
-    const word = argv[i] ?? "";
+    const word = (argv[i] ?? "").replace(ASKED_HELP, "$1");
     if (word === "--") return { options, words: [...words, ...early, ...argv.slice(i)], strays };
     const { letters, flag, attached } = splitFlag(word);
     if (letters !== undefined) words.push(...takeApart(letters));
