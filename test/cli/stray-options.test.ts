@@ -71,6 +71,11 @@ test("letters that have no value may stand together, the last with true or false
     expect(await world.done(["get", "nodes", letters])).toBe(await world.done(["get", "--help"]));
 });
 
+test("a letter is no misspelt command", async () => {
+  for (const word of ["x", ""])
+    expect((await world.ctl([word])).stderr).toBe(`netplugctl: find command "${word}": there is none\nnext: netplugctl --help\n`);
+});
+
 test("behind -- a word is what it stands for, as is one that does not begin with a dash", async () => {
   expect((await world.ctl(["get", "ipp", "--", "--f"])).stderr).toStartWith('netplugctl: find ippool "--f": there is none\n');
   expect((await world.ctl(["get", "ipp/--f"])).stderr).toStartWith('netplugctl: find ippool "--f": there is none\n');

@@ -169,7 +169,8 @@ export function buildCli(name: string, command: NamedCommand): Application<CliCo
         exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown, command)}`,
         noCommandRegisteredForInput: ({ input, corrections }) => {
           if (input.startsWith("-")) return `${name}: ${toStrayFault(input, command, "there is none before a command")}`;
-          const isHint = corrections.length > 0 && commandMeantBy([input]) === undefined;
+          // Of a letter each short word is near.
+          const isHint = corrections.length > 0 && input.length > 1 && commandMeantBy([input]) === undefined;
           return `${name}: find command ${quote(input)}: there is none${isHint ? `, did you mean ${corrections.map((one) => one.replaceAll("`", '"')).join(" or ")}?` : ""}`;
         },
       },
