@@ -107,7 +107,7 @@ test("a datastore that somebody unlocks while the first part is made is not spli
 
 test("one that fails on its way says which parts may be there, and that the same command finishes it (needs cluster)", async () => {
   const begun =
-    'warning: the split has begun: "netplugctl get ippools" shows which of the pools "split-pods-0" to "split-pods-3" are there; the same command finishes it';
+    'warning: the split has begun: "netplugctl get ippools" shows which of the pools "split-pods-0" to "split-pods-3" are there; once the cause is removed, the same command finishes it';
   const fail = () => Promise.reject(new NetplugError("tryAgainLater", "connection refused"));
   const failing = (op: Write["op"]) => world.ctl(split(4), { instead: (datastore) => changedBefore(datastore, op, fail) });
   const failure = "netplugctl: connection refused\nnext: netplugctl version\n";

@@ -84,7 +84,7 @@ function planOrFail<T>(plan: () => T): T {
 function toBegunText(cli: Cli, parts: readonly Part[]): string {
   const [first, last] = [parts[0], parts.at(-1)].map((part) => quote(part?.pool.metadata.name ?? ""));
   const shows = quote(toCommandLine(cli, "get ippools"));
-  return `warning: the split has begun: ${shows} shows which of the pools ${first} to ${last} are there; the same command finishes it`;
+  return `warning: the split has begun: ${shows} shows which of the pools ${first} to ${last} are there; once the cause is removed, the same command finishes it`;
 }
 
 function withIdentity({ io }: Cli, write: Write): Write {
