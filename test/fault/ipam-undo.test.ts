@@ -143,8 +143,11 @@ test.concurrent.each<[what: string, families: readonly number[], isEnded: boolea
   expect(await leftOn(node)).toEqual(left);
 });
 
-test.concurrent("one that has sent nothing leaves to be released what an earlier one has sent", async () => {
+test.concurrent.each<[what: string, earlier: Change, left: Left]>([
+  ["has sent", unanswered, { allocated: 0, pending: ["may arrive"] }],
+  ["may have written", uncommitted, { allocated: 0, pending: ["is there"] }],
+])("one that has sent nothing leaves to be released what an earlier one %s", async (_what, earlier, left) => {
   await using node = await startNode(IPAM_ALONE);
-  await codeOf(node, unanswered);
-  expect([await codeOf(node, unreadable), await leftOn(node)]).toEqual([108, { allocated: 0, pending: ["may arrive"] }]);
+  await codeOf(node, earlier);
+  expect([await codeOf(node, unreadable), await leftOn(node)]).toEqual([108, left]);
 });

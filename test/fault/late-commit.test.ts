@@ -12,6 +12,7 @@ import { NetplugError } from "../../src/lib/errors.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { TestNetns } from "../support/node/netns.ts";
 import { pendingReleasesOf } from "../support/node/pending-releases.ts";
+import { beforeStep, isCommit } from "./support/at-step.ts";
 import { IPAM_ALONE, KUBERNETES, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { allocatedIn } from "./support/judge.ts";
 import { ANOTHER, createPool, type FaultNode } from "./support/node.ts";
@@ -248,6 +249,30 @@ test.concurrent.each([NETPLUG, IPAM_ALONE])(
     expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
     await apply(node);
     await expectReleasedByLastLook(node);
+  },
+);
+
+test.concurrent(
+  "the same of an ADD of netplug-ipam whose commit arrives while a later one takes from another block, and fails",
+  async () => {
+    await using node = await startNode(IPAM_ALONE);
+    using pod = new TestNetns();
+    const { ofPod, apply } = await addThatGivesUp(node, pod);
+    const pool = `${node.name}-more`;
+    await createPool(node.etcd, pool, { cidr: "10.72.0.0/28", blockSize: 28 });
+    const config = { ipam: { type: "netplug-ipam", ipv4_pools: [pool] } };
+    const arrives = beforeStep(isCommit, () => apply(node));
+    const unheard: Change = (real) => ({
+      ...real,
+      writeAnswer() {
+        throw new Error("test: nobody reads it");
+      },
+    });
+    expect((await node.call("ADD", { ...ofPod, config, host: (real) => unheard(arrives(real)) })).status).toBe(1);
+    expect([allocatedIn(await node.changes()), pendingReleasesOf(node).length]).toEqual([2, 1]);
+    pod.delete();
+    expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+    expect([allocatedIn(await node.changes()), pendingReleasesOf(node)]).toEqual([0, []]);
   },
 );
 

@@ -44,11 +44,11 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   // Not disposed of: how the ADD ended matters only to a DEL of `netplug`.
   const hold = new Hold(call, netns);
   const pending = netns === undefined ? undefined : preparePendingOfAdd(call, netns, hold);
-  await cancelPending(call, hold, pending?.write);
+  // Or may have: what an earlier ADD got stays to be released, because nobody may be left who would call DEL for it.
+  let hasOlder = await cancelPending(call, hold, pending?.write);
   const isEnded = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
   // Widened, because the compiler does not see that `beforeCommit` changes it.
   let taken = "nothing" as Taken;
-  let hasOlder = false;
   const beforeCommit = (): void => {
     hold.beforeCommit();
     taken = "unknown";
@@ -60,20 +60,19 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
     if (hold.state() === "taken" || isEnded()) hold.requireHeld();
     if (newAddresses.length > 0) {
       taken = newAddresses;
-      hasOlder = newAddresses.length < result.ips.length;
+      hasOlder ||= newAddresses.length < result.ips.length;
       // `ptp` would take over the route of whoever uses the address.
       requireUnused(kernel, newAddresses, { netns, askedBy });
     }
     answer(result);
   } catch (thrown) {
-    const isOver = isEnded();
-    const lost = isOver ? "all" : typeof taken === "string" ? undefined : taken;
+    const lost = isEnded() ? "all" : typeof taken === "string" ? undefined : taken;
     if (lost !== undefined) {
       pending?.leave();
       await release(call, hold, thrown, lost);
-      // The release has removed the note, and nobody may be left who would call DEL for the rest.
+      // The release has removed the note.
       if (hasOlder && lost !== "all") pending?.leave();
-    } else if (taken === "unknown" || hold.isCommitUnderWay) pending?.leave();
+    } else if (hasOlder || taken === "unknown" || hold.isCommitUnderWay) pending?.leave();
     else pending?.drop();
     throw thrown;
   }

@@ -11,7 +11,7 @@ export async function cancelUnderLock(
   call: LocalCall,
   hold: Pick<Hold, "noteCommitOfOthers">,
   writeOwn: (() => void) | undefined,
-): Promise<void> {
+): Promise<boolean> {
   using _lock = await waitForPendingLock(call);
   // What an earlier ADD has sent may still arrive: it is looked for after this ADD, unless this one's own commit changes the same blocks.
   const pending = tolerate(call, () => readPending(call));
@@ -21,4 +21,5 @@ export async function cancelUnderLock(
     return writeOwn !== undefined;
   });
   if (isReplaced !== true) removeNodeFile(call, "unreleased");
+  return pending !== undefined;
 }

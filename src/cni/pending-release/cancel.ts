@@ -9,9 +9,11 @@ import type { LocalCall } from "../call.ts";
  * nobody may release from then on. Waits for a release that is running.
  *
  * @param writeOwn writes the ADD's own, if it has one: in place of the other, in one step, because the ADD may be killed at any moment
+ * @returns whether there was one: the attachment may have addresses of an earlier ADD
  * @throws NetplugError tryAgainLater when that release takes too long
  */
-export async function cancelPending(call: LocalCall, hold: Pick<Hold, "noteCommitOfOthers">, writeOwn?: () => void): Promise<void> {
-  if (hasNodeFile(call, "unreleased")) await (await import("./cancel-under-lock.ts")).cancelUnderLock(call, hold, writeOwn);
-  else if (writeOwn !== undefined) tolerate(call, writeOwn);
+export async function cancelPending(call: LocalCall, hold: Pick<Hold, "noteCommitOfOthers">, writeOwn?: () => void): Promise<boolean> {
+  if (hasNodeFile(call, "unreleased")) return await (await import("./cancel-under-lock.ts")).cancelUnderLock(call, hold, writeOwn);
+  if (writeOwn !== undefined) tolerate(call, writeOwn);
+  return false;
 }
