@@ -3,11 +3,11 @@
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
-import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
+import type { Attachment } from "../../ipam/request.ts";
 import { type Call, hasOwnIpam, isMain } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
-import { fromFileName, listHeld } from "../attachment-state/listed-files.ts";
+import { fromFileName } from "../attachment-state/listed-files.ts";
 import { tolerate, folderOf, type NodeFile } from "../attachment-state/node-files.ts";
 import { removeUnfinished, removeUnfinishedOfNode } from "../attachment-state/unfinished-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
@@ -17,7 +17,7 @@ import { beginRemoval } from "../link/remove.ts";
 import { attachmentOf, isOwn, withdrawInBatches } from "../withdraw/withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
 import { transactPortsOf } from "../transact-ports.ts";
-import { type ConcurrentAdds, watchConcurrentAdds } from "./concurrent-adds.ts";
+import { SortedAttachments } from "./sorted-attachments.ts";
 
 /** The keys of the valid attachments: that of the specification, and the one of its first version, which libcni sets as well. */
 const KEYS_OF_VALID = ["cni.dev/valid-attachments", "cni.dev/attachments"] as const;
@@ -28,11 +28,7 @@ const MAX_REMOVALS_AT_ONCE = 16;
 /** What one collection works on. */
 interface Collection {
   readonly call: Call;
-  /** Attachments that stay: the valid ones, those whose interface could not be removed, and those that an ADD has. */
-  readonly kept: Map<string, Attachment>;
-  /** Attachments to remove, of which something was found. */
-  readonly stale: Map<string, Attachment>;
-  readonly concurrentAdds: ConcurrentAdds;
+  readonly attachments: SortedAttachments;
 }
 
 /** What the datastore has of attachments that are not kept. */
@@ -46,8 +42,7 @@ interface Found {
  * next GC finds what this GC could not remove.
  */
 export async function collectGarbage(call: Call): Promise<void> {
-  const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [attachmentKeyOf(attachment), attachment]));
-  const collection: Collection = { call, kept, stale: new Map(), concurrentAdds: watchConcurrentAdds(call) };
+  const collection: Collection = { call, attachments: new SortedAttachments(call) };
   const steps: Settled[] = [];
   for (const kind of ["attached", "dns"] as const) tolerate(call, () => removeStaleFiles(collection, kind));
   removeUnfinished(call);
@@ -64,55 +59,36 @@ export async function collectGarbage(call: Call): Promise<void> {
   throwFirstFailure(steps);
 }
 
-/** Whether an attachment is to be removed. Asked right after something of it is found: an ADD takes hold before it makes anything. */
-function isStale(collection: Collection, attachment: Attachment): boolean {
-  keepIfHeld(collection, attachment);
-  return !collection.kept.has(attachmentKeyOf(attachment));
-}
-
-/** Keeps the attachment from now on if an ADD beside this GC has it. */
-function keepIfHeld({ kept, stale, concurrentAdds }: Collection, attachment: Attachment): void {
-  const key = attachmentKeyOf(attachment);
-  if (kept.has(key) || !concurrentAdds.has(attachment)) return;
-  kept.set(key, attachment);
-  stale.delete(key);
-}
-
-/** Keeps attachments of the network that an ADD has taken hold of by now: until the ADD makes something, its hold is the only trace of it. */
-function keepNewcomers(collection: Collection): void {
-  const { call } = collection;
-  for (const id of listHeld(call)) if (id.network === call.config.name) keepIfHeld(collection, id);
-}
-
 /**
  * Removes the node's files of stale attachments. Runs first, so that an ADD which hangs, or was stopped, fails and undoes its work when it goes
  * on. Files of pending releases stay until the release.
  */
-function removeStaleFiles(collection: Collection, kind: NodeFile): void {
-  const { call } = collection;
+function removeStaleFiles({ call, attachments }: Collection, kind: NodeFile): void {
   const { files } = call.host;
   const folder = folderOf(call, kind);
   for (const name of files.list(folder) ?? []) {
     const attachment = fromFileName(call, name);
     // One that cannot be removed must not stop the removal of the others.
-    if (attachment !== undefined && isStale(collection, attachment)) tolerate(call, () => files.remove(`${folder}/${name}`));
+    if (attachment !== undefined && attachments.lookAt(attachment) === "stale") tolerate(call, () => files.remove(`${folder}/${name}`));
   }
 }
 
-async function removeStaleLinks(collection: Collection): Promise<readonly Settled[]> {
-  const { call, kept, stale } = collection;
+async function removeStaleLinks({ call, attachments }: Collection): Promise<readonly Settled[]> {
   const { kernel } = call.host;
   const links = listLinksOf(kernel, call.config.name);
   const steps: Settled[] = [];
   for (let at = 0; at < links.length; at += MAX_REMOVALS_AT_ONCE) {
-    const batch = links.slice(at, at + MAX_REMOVALS_AT_ONCE).filter((link) => isStale(collection, link));
+    const batch = links.slice(at, at + MAX_REMOVALS_AT_ONCE).filter((link) => attachments.lookAt(link) === "stale");
     const begun = batch.map((link) => ({ link, finish: beginStaleRemoval(kernel, link) }));
     for (const { link, finish } of begun) {
       const removed = await settle(finish);
       steps.push(removed);
       // As long as the link exists, its addresses must not be given to anybody else.
-      (removed.ok ? stale : kept).set(attachmentKeyOf(link), link);
-      if (removed.ok) call.log.info("removed interface without attachment", { interface: link.hostName, of: link.containerID });
+      if (!removed.ok) attachments.keep(link);
+      else {
+        attachments.addStale(link);
+        call.log.info("removed interface without attachment", { interface: link.hostName, of: link.containerID });
+      }
     }
   }
   return steps;
@@ -130,12 +106,12 @@ function beginStaleRemoval(kernel: Kernel, { hostName, ifName, alias }: LinkOnHo
   }
 }
 
-function removeNameless({ call, concurrentAdds }: Collection): void {
+function removeNameless({ call, attachments }: Collection): void {
   const { log, host } = call;
   const links = listNamelessLinks(host.kernel);
   if (links.length === 0) return;
   // One of them may be of an ADD that has not named it yet, in whatever network.
-  if (listHeld(call).some((id) => concurrentAdds.has(id, id.network))) return;
+  if (attachments.isAnyAddUnderWay()) return;
   removeNamelessLinks(host.kernel, links);
   for (const { name } of links) log.info("removed interface that an ADD left unfinished", { interface: name });
 }
@@ -144,16 +120,13 @@ function removeNameless({ call, concurrentAdds }: Collection): void {
  * Finds what the datastore has of stale attachments. A record with a delegate's addresses is found only by listing all records. Where records
  * are pods they are not listed: a cluster has very many, and a pod's record ends with the pod.
  */
-async function findStale(collection: Collection): Promise<Found> {
-  const { call, kept, stale } = collection;
+async function findStale({ call, attachments }: Collection): Promise<Found> {
   const { config, node, datastore } = call;
   const all = isMain(call.plugin) && !datastore.traits.recordsArePods ? await listRecords(call) : [];
-  const records = all.filter((record) => isStale(collection, attachmentOf(record)));
-  const found = await findStaleOwners(transactPortsOf(call), { node, network: config.name, valid: [...kept.values()] });
-  const owners = found.filter((owner) => isStale(collection, owner));
-  for (const { containerID, ifName } of [...owners, ...records.map(attachmentOf)]) {
-    stale.set(attachmentKeyOf({ containerID, ifName }), { containerID, ifName });
-  }
+  const records = all.filter((record) => attachments.lookAt(attachmentOf(record)) === "stale");
+  const found = await findStaleOwners(transactPortsOf(call), { node, network: config.name, valid: attachments.kept });
+  const owners = found.filter((owner) => attachments.lookAt(owner) === "stale");
+  for (const attachment of [...owners, ...records.map(attachmentOf)]) attachments.addStale(attachment);
   return { owners, records };
 }
 
@@ -161,30 +134,28 @@ async function findStale(collection: Collection): Promise<Found> {
  * Calls the delegate's GC, then its DEL for each stale attachment: a delegate may be too old for GC, fail, or succeed without doing anything,
  * as plugins of the CNI project do that list a version with GC but do not implement it.
  */
-async function collectAtDelegate(collection: Collection): Promise<readonly Settled[]> {
-  const { call, kept, stale } = collection;
+async function collectAtDelegate({ call, attachments }: Collection): Promise<readonly Settled[]> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return [];
-  keepNewcomers(collection);
+  attachments.lookForNewcomers();
   // Not the list of the network config: an interface that could not be removed keeps its addresses at the delegate too.
-  const valid = [...kept.values()].map(({ containerID, ifName }) => ({ containerID, ifname: ifName }));
+  const valid = attachments.kept.map(({ containerID, ifName }) => ({ containerID, ifname: ifName }));
   const config = { ...delegate.config, ...Object.fromEntries(KEYS_OF_VALID.map((key) => [key, valid])) };
   const steps = [await settle(() => delegateGc({ ...delegate, config }))];
-  for (const [key, attachment] of stale) {
-    if (!isStale(collection, attachment)) continue;
+  for (const attachment of attachments.stale) {
+    if (attachments.lookAt(attachment) === "kept") continue;
     const environment = { ...delegate.environment, CNI_CONTAINERID: attachment.containerID, CNI_IFNAME: attachment.ifName };
     const released = await settle(() => delegateDel({ ...delegate, environment }));
     steps.push(released);
-    if (!released.ok) stale.delete(key);
+    if (!released.ok) attachments.leaveToNextGc(attachment);
   }
   return steps;
 }
 
-async function withdrawFound(collection: Collection, { owners, records }: Found): Promise<readonly Settled[]> {
-  const { call, stale } = collection;
-  const isTarget = (attachment: Attachment): boolean => stale.has(attachmentKeyOf(attachment)) && isStale(collection, attachment);
+async function withdrawFound({ call, attachments }: Collection, { owners, records }: Found): Promise<readonly Settled[]> {
+  const isTarget = (attachment: Attachment): boolean => attachments.isStale(attachment) && attachments.lookAt(attachment) === "stale";
   if (call.datastore.traits.recordsArePods) return await withdrawPods(call, owners.filter(isTarget), isTarget);
-  return [await settle(() => withdrawInBatches(call, [...stale.values()], records, isTarget))];
+  return [await settle(() => withdrawInBatches(call, attachments.stale, records, isTarget))];
 }
 
 /** The records of this node and network. */
