@@ -32,14 +32,14 @@ export function leavePending(call: LocalCall, holder: string | undefined, own?: 
   tolerate(call, () => {
     const condition = isMain(call.plugin) && isMain(holder) ? NO_CONDITION : conditionOf(call, holder);
     if (condition === undefined) return;
-    const until = own?.until();
-    // The DEL's own is replaced in one step, because the DEL may be killed at any moment.
-    const there = until === undefined ? readPending(call) : undefined;
-    // One about another namespace stays: the addresses may still be in use there.
-    if (there !== undefined && there.path !== condition.path) return;
+    // The DEL's own, which waits for no namespace by now, is replaced in one step: the DEL may be killed at any moment.
+    const ownSoFar = own?.afterDel();
+    const earlier = ownSoFar ?? readPending(call);
+    // An earlier call's about another namespace stays: the addresses may still be in use there.
+    if (ownSoFar === undefined && earlier !== undefined && earlier.path !== condition.path) return;
     const { prevResult } = call.config;
-    const addresses = prevResult === undefined ? (there?.addresses ?? []) : addressesOf(prevResult);
-    writePending(call, { ...condition, until: until ?? there?.until ?? 0, addresses, pod: call.args.pod ?? there?.pod });
+    const addresses = prevResult === undefined ? (earlier?.addresses ?? []) : addressesOf(prevResult);
+    writePending(call, { ...condition, until: earlier?.until ?? 0, addresses, pod: call.args.pod ?? earlier?.pod });
   });
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
+import { NO_CONDITION, type PendingRelease } from "../attachment-state/pending-file.ts";
 import type { Call } from "../call.ts";
 import { gatherLeftovers } from "./leftovers.ts";
 import type { PendingOfDel } from "./while-deleting.ts";
@@ -15,7 +16,10 @@ function createWorld(changes: object = {}): LocalWorld & { readonly call: Call }
   return Object.assign(world, { call: { ...world.call, ...changes } as Call });
 }
 
-const pendingOfDel = (until: number | undefined): PendingOfDel => ({ write: () => {}, drop: () => {}, until: () => until });
+/** The DEL's own. @param written undefined: it has written none */
+const pendingOfDel = (written: PendingRelease | undefined): PendingOfDel => ({ write: () => {}, drop: () => {}, afterDel: () => written });
+
+const WRITTEN: PendingRelease = { ...NO_CONDITION, until: 0, addresses: [] };
 
 test.each([
   ["an ADD that has failed, for all that the runtime knows,", undefined, 300, 256],
@@ -42,9 +46,9 @@ test.each(["netplug", "netplug-ipam"])("the DEL of %s looks whether a pending re
 test("a pending release of the DEL's own is none that is due", async () => {
   const { call, files } = createWorld();
   files[`${RUN}/unreleased/net@c1@eth0`] = "\n0\n";
-  expect(await gatherLeftovers(call, pendingOfDel(0))).toBe(false);
+  expect(await gatherLeftovers(call, pendingOfDel(WRITTEN))).toBe(false);
   files[`${RUN}/unreleased/net@other@eth0`] = "\n0\n";
-  expect(await gatherLeftovers(call, pendingOfDel(0))).toBe(true);
+  expect(await gatherLeftovers(call, pendingOfDel(WRITTEN))).toBe(true);
 });
 
 test.each([

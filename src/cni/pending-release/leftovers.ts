@@ -26,7 +26,7 @@ export async function gatherLeftovers(call: Call, own: PendingOfDel | undefined)
     if (isAfterFailedAdd) removeUnfinishedOfNode(call);
     toPendingOfStaleHolds(call, isAfterFailedAdd ? LOOKS.most : LOOKS.some);
   }
-  const isOwnThere = own?.until() !== undefined;
+  const isOwnThere = own?.afterDel() !== undefined;
   if (countPending(call) <= (isOwnThere ? 1 : 0)) return false;
   return (await import("./carry-out.ts")).isAnyDue(call);
 }

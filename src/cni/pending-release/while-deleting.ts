@@ -6,7 +6,7 @@
 import { isMain, type LocalCall } from "../call.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
-import { lastArrival, writePending } from "../attachment-state/pending-file.ts";
+import { lastArrival, type PendingRelease, writePending } from "../attachment-state/pending-file.ts";
 
 /** A pending release that stands while a DEL is at work. */
 export interface PendingOfDel {
@@ -18,11 +18,11 @@ export interface PendingOfDel {
    */
   drop(): void;
   /**
-   * Until when the last request of a killed ADD may still arrive, in milliseconds since 1970; 0: the ADD was over.
+   * What of it stays true when the DEL is over: it waits for this DEL no more, but for the last request of an ADD that was killed.
    *
    * @returns undefined where none was written
    */
-  until(): number | undefined;
+  afterDel(): PendingRelease | undefined;
 }
 
 /**
@@ -33,7 +33,7 @@ export interface PendingOfDel {
  */
 export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
   if (tolerate(call, () => hasNodeFile(call, "attached")) !== true) return undefined;
-  let until: number | undefined;
+  let afterDel: PendingRelease | undefined;
   return {
     write({ path, id, plugin, isOver }) {
       // Nobody could tell when an interface that we did not make is gone.
@@ -41,15 +41,16 @@ export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
       tolerate(call, () => {
         // An earlier call knew more.
         if (hasNodeFile(call, "unreleased")) return;
-        // The last request of an ADD that was killed may still be on its way.
-        const end = lastArrival(call);
-        writePending(call, { path, id, until: end, addresses: [], pod: call.args.pod });
-        until = isOver ? 0 : end;
+        // Until then this DEL may be at work, and the last request of an ADD that was killed on its way.
+        const until = lastArrival(call);
+        const written = { path, id, until, addresses: [], pod: call.args.pod };
+        writePending(call, written);
+        afterDel = isOver ? { ...written, until: 0 } : written;
       });
     },
     drop() {
-      if (until === 0) tolerate(call, () => removeNodeFile(call, "unreleased"));
+      if (afterDel?.until === 0) tolerate(call, () => removeNodeFile(call, "unreleased"));
     },
-    until: () => until,
+    afterDel: () => afterDel,
   };
 }
