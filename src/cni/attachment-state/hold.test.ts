@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
 import type { LocalCall } from "../call.ts";
-import { endHold, Hold, type HoldState } from "./hold.ts";
+import { endHold } from "./ended-hold.ts";
+import { Hold, type HoldState } from "./hold.ts";
 import { readHold } from "./hold-note.ts";
 
 const PATH = "/run/netns/a";

@@ -19,7 +19,7 @@ import type { Netns } from "../../linux/netns.ts";
 import { isMain, type LocalCall } from "../call.ts";
 import { requireNetns } from "../link/pod-netns.ts";
 import { type HoldNote, isNewer, readHold, writeHold, type WrittenHold } from "./hold-note.ts";
-import { appendToNodeFile, removeNodeFile, tolerate } from "./node-files.ts";
+import { appendToNodeFile, tolerate } from "./node-files.ts";
 
 /**
  * What became of an attachment: `held` by this ADD or another in its namespace, `ended` by a DEL, or `taken` by an ADD in another
@@ -170,41 +170,4 @@ function toTaken(call: LocalCall, note: HoldNote | undefined): NetplugError {
 
 function toLost({ environment: { ifName, containerID } }: LocalCall, reason: string): NetplugError {
   return new NetplugError("tryAgainLater", `add interface ${quote(ifName)} of container ${quote(containerID)}: ${reason}`);
-}
-
-/** What a DEL has ended. */
-export interface EndedHold {
-  /** The plugin that held the attachment; undefined: unknown. */
-  readonly plugin: string | undefined;
-  /** Whether a newer ADD has the attachment: this DEL is late, and must remove nothing. */
-  isTaken(): boolean;
-}
-
-/**
- * Ends the hold of the call's attachment, whoever has it, unless it is newer than the call: for a DEL.
- *
- * @param beforeEnd is told of the hold that is about to end
- */
-export function endHold(call: LocalCall, beforeEnd?: (hold: HoldNote) => void): EndedHold {
-  let plugin: string | undefined;
-  let isEnded = false;
-  tolerate(call, () => {
-    const there = readHold(call);
-    plugin = there?.plugin;
-    if (there !== undefined && !isNewer(call, there)) {
-      beforeEnd?.(there);
-      removeNodeFile(call, "attached");
-    }
-    isEnded = true;
-  });
-  return {
-    plugin,
-    isTaken() {
-      try {
-        return isEnded && readHold(call) !== undefined;
-      } catch {
-        return false;
-      }
-    },
-  };
 }

@@ -1,6 +1,6 @@
 /** A DEL whose config names no usable datastore or node: its steps on the host, and no others. Loaded only then. */
 
-import { endHold } from "../attachment-state/hold.ts";
+import { endHold } from "../attachment-state/ended-hold.ts";
 import { hasOwnIpam, type LocalCall } from "../call.ts";
 import { settle, throwFirstFailure } from "../failures.ts";
 import { leavePending } from "../pending-release/after-failed-del.ts";

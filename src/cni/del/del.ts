@@ -2,7 +2,7 @@
 
 import { type DelRequest, delQueries } from "../../endpoint/plan-del.ts";
 import type { Facts } from "../../ipam/facts.ts";
-import { type EndedHold, endHold } from "../attachment-state/hold.ts";
+import { type EndedHold, endHold } from "../attachment-state/ended-hold.ts";
 import { toDelRequest } from "../call-requests.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 import { settle, throwFirstFailure } from "../failures.ts";

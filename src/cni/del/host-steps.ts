@@ -2,7 +2,7 @@
 
 import { messageOf } from "../../lib/errors.ts";
 import type { Netns } from "../../linux/netns.ts";
-import type { EndedHold } from "../attachment-state/hold.ts";
+import type { EndedHold } from "../attachment-state/ended-hold.ts";
 import { linkNamesOf } from "../call-requests.ts";
 import { hasOwnIpam, isMain, type LocalCall } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";

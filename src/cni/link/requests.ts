@@ -10,11 +10,12 @@
 import type { Family } from "../../lib/ip/address.ts";
 import { type Prefix, toHostPrefix } from "../../lib/ip/prefix.ts";
 import { addAddress } from "../../linux/netlink/address.ts";
-import { LOOPBACK_IFINDEX } from "../../linux/netlink/constants.ts";
+import { LOOPBACK_IFINDEX, RTPROT_RA } from "../../linux/netlink/constants.ts";
 import { type Ifindex, setLinkUp } from "../../linux/netlink/link.ts";
 import { setPermanentNeighbour } from "../../linux/netlink/neighbour.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
-import { addRoute } from "../../linux/netlink/route.ts";
+import { addRoute, getRoute, toFoundRoute } from "../../linux/netlink/route.ts";
+import type { Outcome } from "../../linux/netlink/route-socket.ts";
 import type { SysctlWrite } from "../../linux/sysctl.ts";
 import { familiesOf, HOST_MAC, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 
@@ -24,10 +25,23 @@ const LINK_LOCAL_LENGTH = 64;
 /** The metric that the kernel gives a route when none is set. */
 const DEFAULT_METRICS: Readonly<Record<Family, number>> = { 4: 0, 6: 1024 };
 
+/** Asks for the node's default route of IPv6. Refused where there is none, or no IPv6. */
+export const DEFAULT_ROUTE_QUERY = getRoute({ family: 6, value: 0n });
+
+/**
+ * Whether {@link DEFAULT_ROUTE_QUERY} has shown one that the node has learned from a router's advertisements. The kernel deletes those of all
+ * interfaces and tables, unless `accept_ra` is 2, whenever 1 is written to `forwarding` of IPv6 of any interface; the node would have no way out until
+ * the next advertisement. It does so also where that is 1 already, as it is for a new interface of a node that forwards: there nothing is written,
+ * whichever route the node prefers.
+ */
+export function isLearned(outcome: Outcome | undefined): boolean {
+  return toFoundRoute(outcome)?.protocol === RTPROT_RA;
+}
+
 /**
  * Settings of the host side; before it is up, so that its link-local address is usable at once.
  *
- * @param leavesForwarding whether `forwarding` of IPv6 stays as the node sets it for new interfaces, because of `isLearned()`. Whether the node
+ * @param leavesForwarding whether `forwarding` of IPv6 stays as the node sets it for new interfaces, because of {@link isLearned}. Whether the node
  *   forwards IPv6 depends on the setting of all interfaces, not on this one
  */
 export function hostSettings(link: Pick<PodLink, "hostName" | "addresses">, leavesForwarding: boolean): readonly SysctlWrite[] {
