@@ -17,13 +17,11 @@ export function checkAddable(call: Call): void {
   requireNameableLink(call);
   requirePod(call);
   const delegate = requireIpam(call);
-  if (delegate === undefined) return;
-  const { config } = call;
-  const key = config.ipam.pools[4] !== undefined ? "ipv4_pools" : config.ipam.pools[6] !== undefined ? "ipv6_pools" : undefined;
-  if (key === undefined) return;
+  const family = ([4, 6] as const).find((one) => call.config.ipam.pools[one] !== undefined);
+  if (delegate === undefined || family === undefined) return;
   throw new NetplugError(
     "featureDisabled",
-    `use "ipam.${key}": "ipam.type" is ${quote(delegate.type)}, want "netplug-ipam"; remove the key or change the type`,
+    `use "ipam.ipv${family}_pools": "ipam.type" is ${quote(delegate.type)}, want "netplug-ipam"; remove the key or change the type`,
   );
 }
 

@@ -49,29 +49,58 @@ export interface TurnPorts {
   readonly takeTurn?: (wait: TurnWait) => Promise<NodeTurn | undefined>;
 }
 
-/** How a wait ended. */
-export interface Waited {
-  /** Undefined: this process goes on without it. */
-  readonly turn: NodeTurn | undefined;
+/** Our turn, from the end of the wait for it: over at once if we got none. */
+export class OwnTurn implements Disposable {
   readonly waitedMs: number;
+  #turn: NodeTurn | undefined;
+
+  constructor(turn: NodeTurn | undefined, waitedMs: number) {
+    this.#turn = turn;
+    this.waitedMs = waitedMs;
+  }
+
+  /** Whether facts that were read before the wait may be outdated. */
+  get isReadOutdated(): boolean {
+    return this.waitedMs > 0 || this.#turn?.isReadOutdated === true;
+  }
+
+  /** Then we serve nobody, and save no prefetch: whoever has the turn knows better what the next request needs. */
+  get isOver(): boolean {
+    return this.#turn === undefined;
+  }
+
+  /** Those who wait for the end of our turn. */
+  get queue(): Queue | undefined {
+    return this.#turn?.queue;
+  }
+
+  /** Ends it; does nothing where it is over. */
+  [Symbol.dispose](): void {
+    const turn = this.#turn;
+    this.#turn = undefined;
+    turn?.[Symbol.dispose]();
+  }
 }
+
+/** The turn of a process that takes none: there are no others to wait for it. */
+const ONLY_TURN: NodeTurn = { [Symbol.dispose]() {} };
 
 /** No turn lasts this long unless its process is stopped: a process gives up each of its requests after 5 s. */
 const STALL_MS = 10_000;
 
 /** Waits for this process's turn. The caller goes on even without one. */
-export async function waitForTurn({ takeTurn, deadline, clock }: TurnPorts, request: TurnWait["request"]): Promise<Waited> {
-  if (takeTurn === undefined) return { turn: undefined, waitedMs: 0 };
+export async function waitForTurn({ takeTurn, deadline, clock }: TurnPorts, request: TurnWait["request"]): Promise<OwnTurn> {
+  if (takeTurn === undefined) return new OwnTurn(ONLY_TURN, 0);
   const since = clock.monotonic();
   let turn: NodeTurn | undefined;
   try {
     turn = await takeTurn({ stallMs: 0, maxMs: 0 });
-    if (turn !== undefined) return { turn, waitedMs: 0 };
+    if (turn !== undefined) return new OwnTurn(turn, 0);
     // Half of the remaining time stays for the commit, which may succeed without the lock.
     const maxMs = deadline.remainingMs() / 2;
     turn = await takeTurn({ stallMs: Math.min(STALL_MS, maxMs), maxMs, request });
   } catch {
     // A lock that cannot be created: compare-and-swap alone prevents wrong writes.
   }
-  return { turn, waitedMs: clock.monotonic() - since };
+  return new OwnTurn(turn, clock.monotonic() - since);
 }

@@ -3,7 +3,7 @@
 import { networksOf, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Query } from "../../datastore/datastore.ts";
 import type { Facts } from "../facts.ts";
-import type { TurnPorts, Waited } from "./node-turn.ts";
+import type { OwnTurn, TurnPorts } from "./node-turn.ts";
 
 /**
  * After a wait this long, the resources that commits have conditions on are read again beside the blocks. Otherwise the commit would read
@@ -19,7 +19,7 @@ const ALL_OUT_OF_DATE_MS = 10_000;
  * snapshot, and after a long wait, that is everything.
  */
 export function outdatedBy(
-  { waitedMs }: Pick<Waited, "waitedMs">,
+  { waitedMs }: Pick<OwnTurn, "waitedMs">,
   { datastore }: Pick<TurnPorts, "datastore">,
   queries: readonly Query[],
   facts: Facts,

@@ -10,14 +10,14 @@
  * A decision must recognise its own work: after a lost reply it is asked again, and has to want no further write then.
  */
 
-import type { CommitOptions, CommitResult, Query, Write } from "../../datastore/datastore.ts";
+import type { CommitOptions, Query, Write } from "../../datastore/datastore.ts";
 import { OutcomeUnknown } from "../../datastore/outcome-unknown.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Random } from "../../lib/ports.ts";
 import { collectWanted, type Facts, toFacts, withoutRepeats } from "../facts.ts";
 import type { AddressRequest } from "../request.ts";
 import type { LostCommit } from "./after-loss.ts";
-import { type Queue, type TurnPorts, type TurnWait, type Waited, waitForTurn } from "./node-turn.ts";
+import { type OwnTurn, type TurnPorts, type TurnWait, waitForTurn } from "./node-turn.ts";
 
 /** What the loop needs of the world. */
 export interface TransactPorts extends TurnPorts {
@@ -50,9 +50,6 @@ export interface Decision<T> {
 
 /** Throws `FactsWanted` when it must know more first. */
 type Decide<T> = (facts: Facts, attempt: Try) => Decision<T>;
-
-/** How a commit ended. */
-type Commit = CommitResult<readonly Query[]> | OutcomeUnknown;
 
 /** What a caller knows already, what others may do for it, and what it does around each commit. */
 export interface TransactOptions<T> {
@@ -103,24 +100,18 @@ export async function transact<T>(
   decide: Decide<T>,
   options: TransactOptions<T> = {},
 ): Promise<T> {
-  const waited = await waitForTurn(ports, options.queueRequest);
-  // Disposed of when our turn is over. From then on, as without one, we serve no others and save no prefetch: whoever has the turn knows better
-  // what the next request needs.
-  using turn = new DisposableStack();
-  turn.use(waited.turn);
-  if (waited.turn === undefined && ports.takeTurn !== undefined) turn.dispose();
-  let reading = await readBegin(ports, certain, waited, options);
+  using turn = await waitForTurn(ports, options.queueRequest);
+  let reading = await readBegin(ports, certain, turn, options);
   let salt = 0n;
-  for (let lost = 0; ;) {
-    const queue = turn.disposed ? undefined : waited.turn?.queue;
-    const { decision, basis } = await decideOn(reading, decide, salt, queue);
+  for (let losses = 0; ;) {
+    const { decision, basis } = await decideOn(reading, decide, salt, turn);
     if (decision.writes.length === 0) return decision.result;
-    const commit = await commitDecision(basis, decision, options, { turn, queue });
-    if (!(commit instanceof OutcomeUnknown) && commit.committed) return decision.result;
-    lost++;
+    const lost = await commitDecision(basis, decision, options, turn);
+    if (lost === undefined) return decision.result;
+    losses++;
     // After a lost reply the same slots, and so the same blocks: of both commits only one can be applied, whenever it arrives.
-    if (!(commit instanceof OutcomeUnknown)) salt = BigInt(Math.floor(ports.random() * 2 ** 48));
-    reading = { ...basis, facts: await factsAfterLoss(basis, commit, lost) };
+    if (!(lost instanceof OutcomeUnknown)) salt = BigInt(Math.floor(ports.random() * 2 ** 48));
+    reading = { ...basis, facts: await factsAfterLoss(basis, lost, losses) };
   }
 }
 
@@ -137,14 +128,14 @@ interface Reading {
 async function readBegin(
   ports: TransactPorts,
   certain: readonly Query[],
-  waited: Waited,
+  turn: OwnTurn,
   { facts, loadPrefetch }: Pick<TransactOptions<unknown>, "facts" | "loadPrefetch">,
 ): Promise<Reading> {
   const likely = loadPrefetch?.() ?? [];
   const queries = likely.length === 0 ? certain : withoutRepeats([...certain, ...likely]);
   if (facts === undefined) return { ports, queries, facts: await readFacts(ports, queries) };
-  if (waited.waitedMs === 0 && waited.turn?.isReadOutdated !== true) return { ports, queries, facts };
-  const outdated = (await import("./outdated.ts")).outdatedBy(waited, ports, queries, facts);
+  if (!turn.isReadOutdated) return { ports, queries, facts };
+  const outdated = (await import("./outdated.ts")).outdatedBy(turn, ports, queries, facts);
   return { ports, queries, facts: outdated.length === 0 ? facts : await readFacts(ports, outdated, facts) };
 }
 
@@ -158,10 +149,10 @@ async function decideOn<T>(
   { ports, queries, facts }: Reading,
   decide: Decide<T>,
   salt: bigint,
-  queue: Queue | undefined,
+  turn: OwnTurn,
 ): Promise<{ readonly decision: Decision<T>; readonly basis: Reading }> {
   let queued: readonly AddressRequest[] | undefined;
-  const attempt = { salt, queued: () => (queued ??= queue?.requests() ?? []) };
+  const attempt = { salt, queued: () => (queued ??= turn.queue?.requests() ?? []) };
   let asking = ports;
   let known = facts;
   for (let repeats = 0; ;) {
@@ -179,48 +170,42 @@ async function decideOn<T>(
     const { wanted } = outcome;
     repeats = wanted.every((query) => earlier.find(query) !== undefined) ? repeats + 1 : 0;
     if (repeats > REPEATS) throw (await import("./contradiction.ts")).contradiction(wanted);
-    known = await readFacts(asking, [...repeatedOf(asking, queries), ...wanted], known);
+    // All is read again, so that all answers are of one snapshot; where no two answers are of one anyway, nothing is.
+    const repeated = asking.datastore.traits.readsOneSnapshot ? queries : [];
+    known = await readFacts(asking, [...repeated, ...wanted], known);
   }
 }
 
-/** Commits what was decided; where blocks are written before records, our turn ends with the blocks. */
+/** Commits what was decided; where blocks are written before records, our turn ends with the blocks. @returns undefined when it was applied */
 async function commitDecision<T>(
   { ports, queries }: Reading,
   { writes, result, prefetch = [], served = [] }: Decision<T>,
   { beforeCommit, onOutcome, whileCommitting, whileRecording }: TransactOptions<T>,
-  { turn, queue }: { readonly turn: DisposableStack; readonly queue: Queue | undefined },
-): Promise<Commit> {
+  turn: OwnTurn,
+): Promise<LostCommit | undefined> {
   beforeCommit?.();
   const tellServed = (): void => {
-    if (turn.disposed) return;
+    if (turn.isOver) return;
     ports.savePrefetch?.(prefetch);
-    queue?.tellServed(served);
+    turn.queue?.tellServed(served);
   };
   const onBlocksWritten = (): void => {
     tellServed();
-    turn.dispose();
+    turn[Symbol.dispose]();
     whileRecording?.(result);
   };
   const meanwhile = (): void => whileCommitting?.(result);
-  const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, { meanwhile, onOutcome });
-  if (!(commit instanceof OutcomeUnknown) && commit.committed) tellServed();
-  return commit;
+  const lost = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, { meanwhile, onOutcome });
+  if (lost === undefined) tellServed();
+  return lost;
 }
 
 /** What the next try is decided on: at first the answers that came with the refusal. */
-async function factsAfterLoss({ ports, queries }: Reading, commit: LostCommit, losses: number): Promise<Facts> {
-  if (!(commit instanceof OutcomeUnknown) && losses <= IMMEDIATE_TRIES) return toFacts(queries, commit.current);
+async function factsAfterLoss({ ports, queries }: Reading, lost: LostCommit, losses: number): Promise<Facts> {
+  if (!(lost instanceof OutcomeUnknown) && losses <= IMMEDIATE_TRIES) return toFacts(queries, lost.current);
   const { readAfterPause } = await import("./after-loss.ts");
   const pauses = Math.max(1, losses - IMMEDIATE_TRIES);
-  return await readAfterPause(ports, commit, { losses, pauses }, async () => await readFacts(ports, queries));
-}
-
-/**
- * Queries to repeat when something else is read, so that all answers are of one snapshot. None where no two answers are of one snapshot
- * anyway.
- */
-function repeatedOf({ datastore }: TransactPorts, queries: readonly Query[]): readonly Query[] {
-  return datastore.traits.readsOneSnapshot ? queries : [];
+  return await readAfterPause(ports, lost, { losses, pauses }, async () => await readFacts(ports, queries));
 }
 
 /** Answers to queries, in one round trip. */
@@ -233,13 +218,13 @@ export async function readFacts(
   return toFacts(queries, answers, earlier);
 }
 
-/** @returns OutcomeUnknown when nobody knows whether it was applied */
+/** @returns undefined when it was applied, OutcomeUnknown when nobody knows whether it was */
 async function tryCommit(
   { datastore, deadline, mayLag = false }: TransactPorts,
   writes: readonly Write[],
   options: CommitOptions<readonly Query[]>,
   { meanwhile, onOutcome }: { readonly meanwhile: () => void; readonly onOutcome: TransactOptions<unknown>["onOutcome"] },
-): Promise<Commit> {
+): Promise<LostCommit | undefined> {
   const [commit, work] = await Promise.allSettled([
     deadline.wait("the datastore", (signal) => datastore.commit(writes, { ...options, signal, mayLag })),
     (async () => meanwhile())(),
@@ -247,7 +232,7 @@ async function tryCommit(
   if (commit.status === "fulfilled") onOutcome?.(commit.value.committed);
   else if (commit.reason instanceof NetplugError && !commit.reason.retriable) onOutcome?.(false);
   if (work.status === "rejected") throw work.reason as Error;
-  if (commit.status === "fulfilled") return commit.value;
+  if (commit.status === "fulfilled") return commit.value.committed ? undefined : commit.value;
   if (commit.reason instanceof OutcomeUnknown) return commit.reason;
   throw commit.reason as Error;
 }
