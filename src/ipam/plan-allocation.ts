@@ -108,13 +108,10 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
     }
   }
   if (wanted.length > 0) throw new FactsWanted(wanted);
-  const { defects } = context;
-  if (toBlockWrites(draft).length === 0)
-    return { outcomes, writes: [], stillAllocated: expectUnwritten(kept, draft), prefetch: [], defects, served: [] };
-  const extra = serveQueued(attempt.queued(), context, draft);
-  const { served } = extra;
-  ({ draft } = extra);
-  const blockWrites = toBlockWrites(draft);
+  const planned = { outcomes, stillAllocated: expectUnwritten(kept, draft), defects: context.defects };
+  if (toBlockWrites(draft).length === 0) return { ...planned, writes: [], prefetch: [], served: [] };
+  const all = serveQueued(attempt.queued(), context, draft);
+  const blockWrites = toBlockWrites(all.draft);
   // An invalid pool that is repaired meanwhile, and older, takes precedence: its blocks may have another size.
   const invalid = blockWrites.some(({ op }) => op === "create-block") ? context.pools.invalid : [];
   const poolsUnchanged = [...pools.values(), ...invalid].map(({ name, revision }): Write => ({
@@ -122,9 +119,8 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
     ref: { kind: "IPPool", name },
     revision,
   }));
-  const prefetch = prefetchAfter([...requests, ...served], context, draft);
-  const writes = [ready, ...poolsUnchanged, ...blockWrites];
-  return { outcomes, writes, stillAllocated: expectUnwritten(kept, draft), prefetch, defects, served };
+  const prefetch = prefetchAfter([...requests, ...all.served], context, all.draft);
+  return { ...planned, writes: [ready, ...poolsUnchanged, ...blockWrites], prefetch, served: all.served };
 }
 
 /**
