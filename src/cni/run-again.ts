@@ -37,8 +37,8 @@ async function leaveOutDamaged(verb: CniVerb, call: Call, { fault, run }: Failed
 async function takeOtherAddresses(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<boolean> {
   // A delegate knows best which addresses are in use.
   if (verb !== "ADD" || !hasOwnIpam(call)) return false;
-  const { isRouteInTheWay } = await import("./add/address-in-use/refusal.ts");
-  if (!isRouteInTheWay(fault)) return false;
+  const { isAddressInUse } = await import("./add/address-in-use/refusal.ts");
+  if (!isAddressInUse(fault)) return false;
   await (await import("./add/address-in-use/retry.ts")).retryElsewhere(call, { fault, run });
   return true;
 }

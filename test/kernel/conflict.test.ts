@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { withUser } from "../../src/cni/link/in-use.ts";
+import { withUser } from "../../src/cni/link/address-user.ts";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
 import { requireUnneeded } from "../../src/cni/link/node-address.ts";
 import { beginRemoval } from "../../src/cni/link/remove.ts";

@@ -12,7 +12,7 @@ import { hasNodeFile } from "../../attachment-state/node-files.ts";
 import type { Call } from "../../call.ts";
 import type { Kernel } from "../../link/kernel.ts";
 import type { FailedRun } from "../../failed-run.ts";
-import { isOfUser } from "./routed.ts";
+import { isToOneAddress } from "./routed.ts";
 import { withReserved } from "./with-reserved.ts";
 
 /** @throws `fault` where the pools have no other address; NetplugError */
@@ -38,7 +38,7 @@ function routedAddresses(kernel: Kernel): readonly string[] {
   using host = kernel.openRouteSocket();
   const routes = [...host.dump(listRoutes(4)), ...host.dump(listRoutes(6))].flatMap(toRoutes);
   const all = routes.flatMap((route) => [
-    ...(isOfUser(route) ? [toPrefixText(route.destination)] : []),
+    ...(isToOneAddress(route) ? [toPrefixText(route.destination)] : []),
     ...(route.gateway === undefined ? [] : [toPrefixText(toHostPrefix(route.gateway))]),
   ]);
   return [...new Set(all)];

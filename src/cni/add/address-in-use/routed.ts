@@ -7,13 +7,13 @@ import { RT_TABLE_MAIN } from "../../../linux/netlink/constants.ts";
 import { getRoute, type Route, toFoundRoute } from "../../../linux/netlink/route.ts";
 import type { RouteSocket } from "../../../linux/netlink/route-socket.ts";
 import type { Netns } from "../../../linux/netns.ts";
-import { withUser } from "../../link/in-use.ts";
+import { withUser } from "../../link/address-user.ts";
 import type { Kernel } from "../../link/kernel.ts";
 import { isGateway, refuseAddress, routesNaming } from "../../link/node-address.ts";
 import { withAsker } from "./refusal.ts";
 
 /** Whether a route is to one address alone, and for all traffic: a route in another table is for some traffic only. */
-export function isOfUser({ table, isLocal, destination: { family, length } }: Route): boolean {
+export function isToOneAddress({ table, isLocal, destination: { family, length } }: Route): boolean {
   return (isLocal || table === RT_TABLE_MAIN) && length === WIDTH[family];
 }
 
@@ -45,7 +45,7 @@ function findUse(kernel: Kernel, address: Address): { readonly refusal: KernelEr
   try {
     using host = kernel.openRouteSocket();
     const route = findRoute(host, address);
-    if (route === undefined || !(isOfUser(route) || isGateway(host, address, route))) return undefined;
+    if (route === undefined || !(isToOneAddress(route) || isGateway(host, address, route))) return undefined;
     return { refusal: withUser(host, refuseAddress(address)), isOwn: route.isLocal };
   } catch {
     return undefined;
@@ -56,5 +56,5 @@ function findUse(kernel: Kernel, address: Address): { readonly refusal: KernelEr
 function findRoute(host: RouteSocket, address: Address): Route | undefined {
   const [outcome] = host.transact([getRoute(address)]);
   if (outcome?.error === undefined || outcome.error.errno === ENETUNREACH) return toFoundRoute(outcome);
-  return routesNaming(host, address).find((one) => isOfUser(one) && one.destination.base === address.value);
+  return routesNaming(host, address).find((one) => isToOneAddress(one) && one.destination.base === address.value);
 }
