@@ -14,7 +14,8 @@ import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { type LinkOnHost, listLinksOf, listNamelessLinks, removeNamelessLinks } from "../link/leftover-links.ts";
 import { beginRemoval } from "../link/remove.ts";
-import { attachmentOf, isOwn, withdrawInBatches } from "../withdraw/withdraw-many.ts";
+import { attachmentOf, isOwnRecord } from "../withdraw/own-records.ts";
+import { withdrawInBatches } from "../withdraw/withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
 import { transactPortsOf } from "../transact-ports.ts";
 import { SortedAttachments } from "./sorted-attachments.ts";
@@ -164,5 +165,5 @@ async function listRecords(call: Call): Promise<readonly WorkloadEndpoint[]> {
   const [records] = await deadline.wait("the datastore", (signal) =>
     datastore.read([{ type: "list", kind: "WorkloadEndpoint" }], { signal }),
   );
-  return records.map(({ value }) => value).filter((record) => isOwn(call, record));
+  return records.map(({ value }) => value).filter((record) => isOwnRecord(call, record));
 }

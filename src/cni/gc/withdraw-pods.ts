@@ -18,7 +18,8 @@ import type { Call } from "../call.ts";
 import { type Settled, settle } from "../failures.ts";
 import { transactPortsOf } from "../transact-ports.ts";
 import { settleBatch } from "../withdraw/settle-batch.ts";
-import { attachmentOf, isOwn, type IsStale, withdrawBatch } from "../withdraw/withdraw-many.ts";
+import { attachmentOf, isOwnRecord } from "../withdraw/own-records.ts";
+import { type IsStale, withdrawBatch } from "../withdraw/withdraw-many.ts";
 
 /** Owners whose records are read together: half of a GC's time is enough for their requests, also if `qps` is 5. */
 const OWNERS_AT_ONCE = 125;
@@ -45,7 +46,7 @@ export async function withdrawPods(call: Call, owners: readonly AllocationOwner[
 }
 
 async function withdrawSome(call: Call, owners: readonly AllocationOwner[], isStale: IsStale): Promise<readonly Settled[]> {
-  const isTargetRecord = (record: WorkloadEndpoint): boolean => isStale(attachmentOf(record)) && isOwn(call, record);
+  const isTargetRecord = (record: WorkloadEndpoint): boolean => isStale(attachmentOf(record)) && isOwnRecord(call, record);
   const facts = await readFacts({ ...transactPortsOf(call), mayLag: false }, recordQueries(owners));
   const { condition, ends } = planRecordEnds(owners, isTargetRecord, facts);
   const waiting = new Set(ends.flatMap((end) => end.owners));

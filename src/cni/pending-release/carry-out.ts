@@ -13,9 +13,10 @@ import { mayArrive, type PendingRelease, readPending } from "../attachment-state
 import { type Call, isMain, type LocalCall } from "../call.ts";
 import { settle, type Settled, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
+import { attachmentOf, isOfOwnNetwork } from "../withdraw/own-records.ts";
 import { settleBatch } from "../withdraw/settle-batch.ts";
 import { withdrawElsewhere } from "../withdraw/withdraw-elsewhere.ts";
-import { ATTACHMENTS_PER_COMMIT, attachmentOf, isOfOwnNetwork, withdrawBatch } from "../withdraw/withdraw-many.ts";
+import { ATTACHMENTS_PER_COMMIT, withdrawBatch } from "../withdraw/withdraw-many.ts";
 import { pendingLockOf } from "./lock.ts";
 
 /** The most pending releases that one DEL carries out. */

@@ -1,14 +1,12 @@
 /** Removes addresses and records of several attachments of this node and network from the datastore. */
 
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import { toAlias } from "../../endpoint/names.ts";
 import type { DelRequest } from "../../endpoint/plan-del.ts";
-import { mayBeOf, toRecordQuery } from "../../endpoint/record.ts";
+import { toRecordQuery } from "../../endpoint/record.ts";
 import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import type { Call } from "../call.ts";
-import { findLink } from "../link/find.ts";
-import { isOfAnotherNetwork } from "../link/remove.ts";
+import { attachmentOf, isOwnRecord } from "./own-records.ts";
 import { withdraw } from "./withdraw.ts";
 
 /** Attachments that one commit withdraws: with two blocks and a record each they stay within what etcd takes at once. */
@@ -55,7 +53,7 @@ export async function withdrawBatch(
   const request: DelRequest = {
     node,
     isTargetOwner: (owner) => owner.node === node && owner.network === config.name && isTarget(owner),
-    isTargetRecord: (record) => isTarget(attachmentOf(record)) && isOwn(call, record),
+    isTargetRecord: (record) => isTarget(attachmentOf(record)) && isOwnRecord(call, record),
     records,
   };
   const found = new Set<string>();
@@ -71,26 +69,4 @@ export async function withdrawBatch(
     ({ isAll } = withdrawn);
   }
   return found;
-}
-
-/** Whether a record is of this node and network. */
-export function isOwn(call: Call, record: WorkloadEndpoint): boolean {
-  return record.spec.node === call.node && isOfOwnNetwork(call, record);
-}
-
-/**
- * Whether a record is of the call's network. A record that is a view of a pod names no network: as in a DEL, it is another network's if that one
- * has the interface that the record names.
- */
-export function isOfOwnNetwork({ config, host }: Call, record: WorkloadEndpoint): boolean {
-  const { network, interfaceName } = record.spec;
-  if (!mayBeOf(record, config.name)) return false;
-  if (network !== undefined || interfaceName === undefined) return true;
-  using socket = host.kernel.openRouteSocket();
-  return !isOfAnotherNetwork(findLink(socket, { name: interfaceName }), toAlias(config.name, attachmentOf(record)));
-}
-
-/** Whose record it is. */
-export function attachmentOf({ spec }: WorkloadEndpoint): Attachment {
-  return { containerID: spec.containerID ?? "", ifName: spec.endpoint };
 }
