@@ -15,13 +15,16 @@ import { waitForPendingLock } from "./lock.ts";
 export async function unlessTaken(call: LocalCall, hold: HoldInUndo, work: () => Promise<void>): Promise<void> {
   if (hold.state() === "unknown")
     throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
-  const isLate = hold.isCommitUnderWay && hasOwnIpam(call);
-  const isThere = hasNodeFile(call, "unreleased");
-  const until = isLate ? lastArrival(call) : 0;
-  if (!isThere) writePending(call, { ...NO_CONDITION, until, addresses: [], pod: call.args.pod });
+  const mayArrive = hold.isCommitUnderWay && hasOwnIpam(call);
+  const wasThere = hasNodeFile(call, "unreleased");
+  if (!wasThere) writePending(call, { ...NO_CONDITION, until: mayArrive ? lastArrival(call) : 0, addresses: [], pod: call.args.pod });
   using _lock = await waitForPendingLock(call);
-  const isOthers = hold.state() === "taken" || hold.isSuperseded();
-  if (!isOthers) await work();
-  // The file stays for what may arrive after this, which a later DEL releases; one that was there before may be the newer ADD's.
-  if (isOthers ? !isThere : !isLate) removeNodeFile(call, "unreleased");
+  if (hold.state() === "taken" || hold.isSuperseded()) {
+    // One that was there before may be the newer ADD's.
+    if (!wasThere) removeNodeFile(call, "unreleased");
+    return;
+  }
+  await work();
+  // Else it stays, and a later DEL releases what arrives after this.
+  if (!mayArrive) removeNodeFile(call, "unreleased");
 }
