@@ -41,16 +41,30 @@ export async function status(call: Call): Promise<void> {
 }
 
 /**
- * Reads what every ADD reads: it may be forbidden or damaged, or on Kubernetes a CRD may be missing. Then asks whether an ADD could write, in a
- * second round: an API server that has just started forbids everything, and has then forbidden the first.
+ * Asks in two rounds: an API server that has just started forbids everything, and has then forbidden the first. On Kubernetes, where every question is
+ * a request, what an administrator rarely changes is asked only when no STATUS of the last minute has asked.
  */
 async function requireDatastore(call: Call): Promise<void> {
-  const { datastore, deadline, node } = call;
-  const isOwnIpam = hasOwnIpam(call);
-  const isAllAsked = datastore.traits.readsOneSnapshot || !isNotedAsPermitted(call);
+  const { readsOneSnapshot } = call.datastore.traits;
+  const isAllAsked = readsOneSnapshot || !isNotedAsPermitted(call);
+  await requireReadable(call, isAllAsked);
+  const claimFault = await requireWritable(call, isAllAsked);
+  if (isAllAsked && !readsOneSnapshot) noteAsPermitted(call);
+  // Room in a block that it has is enough: a node that still gives addresses must not lose its pods.
+  if (claimFault !== undefined && !(await canGiveAddress(call))) throw claimFault;
+}
+
+/** Reads what every ADD reads: it may be forbidden or damaged, or on Kubernetes a CRD may be missing. */
+async function requireReadable(call: Call, isAllAsked: boolean): Promise<void> {
   const facts = await readFacts(transactPortsOf(call), queriesOf(call, isAllAsked));
   requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
-  if (isOwnIpam && isAllAsked) requireConfiguration(facts);
+  if (hasOwnIpam(call) && isAllAsked) requireConfiguration(facts);
+}
+
+/** Asks whether an ADD could write. @returns why the node can claim no further block; undefined: it can, or has no use for one */
+async function requireWritable(call: Call, isAllAsked: boolean): Promise<NetplugError | undefined> {
+  const { datastore, deadline, node } = call;
+  const isOwnIpam = hasOwnIpam(call);
   let claimFault: NetplugError | undefined;
   const onClaimFault = (fault: NetplugError): void => void (claimFault = fault);
   await deadline.wait("the datastore", async (signal) => {
@@ -59,9 +73,7 @@ async function requireDatastore(call: Call): Promise<void> {
     if (isOwnIpam) await datastore.read([probe], { ...options, onClaimFault });
     else if (isAllAsked) await datastore.read([CLUSTER_INFORMATION], options);
   });
-  if (isAllAsked && !datastore.traits.readsOneSnapshot) noteAsPermitted(call);
-  // Room in a block that it has is enough: a node that still gives addresses must not lose its pods.
-  if (claimFault !== undefined && !(await canGiveAddress(call))) throw claimFault;
+  return claimFault;
 }
 
 /** What every ADD reads besides its pod and blocks. */
