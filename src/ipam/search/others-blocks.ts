@@ -1,11 +1,14 @@
-/** Finds an address in another node's block. The list of spare blocks says which blocks are worth reading. */
+/**
+ * Finds an address in another node's block: one in which that node has nothing left is taken over; of any other, an address is borrowed. Lists of empty
+ * blocks, and of those with spare addresses, say which are worth reading.
+ */
 
 import type { SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Query } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import { baseOf, subnetAt, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
-import { isWithinCooldown } from "../block.ts";
+import { hasBegun, isEmpty, isWithinCooldown, moveTo } from "../block.ts";
 import { blockAt } from "../draft.ts";
 import { know } from "../facts.ts";
 import type { Pool } from "../pools.ts";
@@ -13,11 +16,81 @@ import { reservedIn } from "../reservations.ts";
 import { freeOrdinalsOf, give, isAllowed, noteCoolingDown, poolsAfter, type Search, usableOrdinal } from "./search.ts";
 import type { Assigned } from "./plan-context.ts";
 
+type Refs = readonly BlockRef[];
+
+/** Empty blocks asked for at first; more when none of them will do. */
+const EMPTY_BLOCKS = 64;
+
+/** How many of those are read at once when the first one cannot be used. */
+const EMPTY_BLOCKS_AT_ONCE = 8;
+
 /** Blocks with spare addresses that one query asks for at first; more when none of them will do. */
 const SPARE_BLOCKS = 64;
 
 /** How many of those that may lend are read at once at first. */
 const LENDERS = 8;
+
+/** Takes over a block in which another node has nothing left. */
+export function fromEmptyBlock(search: Search): Assigned | undefined {
+  for (const [i, pool] of search.pools.entries()) {
+    for (const candidates of emptyBlocks(search, pool, poolsAfter(search.pools, i))) {
+      for (const [at, ref] of candidates.entries()) {
+        // The first one can nearly always be used; after each that cannot, more are read at once.
+        const prefetch = candidates.slice(at, at === 0 ? 1 : at + Math.max(EMPTY_BLOCKS_AT_ONCE, at));
+        const taken = tryTakeOver(search, pool, ref, prefetch);
+        if (taken !== undefined) return taken;
+      }
+    }
+  }
+  return undefined;
+}
+
+/** @param prefetch what is read with the block, if it must be read */
+function tryTakeOver(search: Search, pool: Pool, ref: BlockRef, prefetch: Refs): Assigned | undefined {
+  const { context, request, draft } = search;
+  const { node } = request.owner;
+  const found = blockAt(context.facts, draft, ref, prefetch);
+  if (found === undefined || found.block.node === node) return undefined;
+  const { stored, block } = found;
+  if (!isEmpty(block, context.moment)) {
+    if (block.emptySince !== undefined) search.coolingDownBlocks.add(toPrefixText(ref.cidr));
+    return undefined;
+  }
+  const ordinal = usableOrdinal(search, found);
+  return ordinal === undefined ? undefined : give(search, pool, { stored, block: moveTo(block, node) }, ordinal);
+}
+
+/**
+ * Other nodes' empty blocks of a pool, some at a time, rotated so that not all nodes try the same one first. Blocks that have been empty for
+ * longer than a cool-down come first: in the others addresses may still cool down, if the setting was raised after they were listed. Where
+ * borrowing is allowed, it ends with the first list that has candidates: addresses in further blocks can be borrowed.
+ */
+function* emptyBlocks({ context, request, spread, coolingDownBlocks }: Search, pool: Pool, later: readonly Pool[]): Generator<Refs> {
+  const queryOf = ({ cidr }: Pool, limit: number) => ({ type: "empty-blocks", within: cidr, limit }) as const satisfies Query;
+  const { now, cooldown } = context.moment;
+  const seen = new Set<string>();
+  for (let limit = EMPTY_BLOCKS; ; limit *= 8) {
+    const listed = know(context.facts, queryOf(pool, limit), () => later.map((other) => queryOf(other, EMPTY_BLOCKS)));
+    const cooled: BlockRef[] = [];
+    const recent: BlockRef[] = [];
+    for (const { cidr, node, since } of listed) {
+      const text = toPrefixText(cidr);
+      if (seen.has(text) || node === request.owner.node || !isAllowed(context, pool, cidr)) continue;
+      seen.add(text);
+      if (!hasBegun(since, now)) coolingDownBlocks.add(text);
+      else (since + cooldown < now ? cooled : recent).push({ cidr, node });
+    }
+    yield rotate(cooled, spread);
+    yield rotate(recent, spread);
+    const hasCandidates = cooled.length + recent.length > 0;
+    if (listed.length < limit || (hasCandidates && !context.configuration.strictAffinity)) return;
+  }
+}
+
+function rotate(refs: Refs, spread: bigint): Refs {
+  const begin = refs.length === 0 ? 0 : Number(spread % BigInt(refs.length));
+  return [...refs.slice(begin), ...refs.slice(0, begin)];
+}
 
 /** Takes an address out of another node's block, which stays with that node. */
 export function byBorrowing(search: Search): Assigned | undefined {
