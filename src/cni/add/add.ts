@@ -44,17 +44,16 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const asked = await askKubernetes(call);
   const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...loadPrefetch(call)]);
   // Awaited further down: the datastore answers while the kernel is asked.
-  const reading = read();
-  const hasWaited = (await requireNetnsLock(call, netns)) === "waited";
-  if (hasWaited) {
+  let reading = read();
+  if ((await requireNetnsLock(call, netns)) === "waited") {
     // A DEL may have been in front of us: then the hold is ended. In any case what was read is out of date.
     hold.retake();
     await cancelPending(call, hold);
+    reading = read();
   }
-  const latest = hasWaited ? read() : reading;
   using sockets = ledger.time("kernel", () => openLinkSockets(host.kernel, netns, linkNamesOf(call)));
   const existing = ledger.time("kernel", () => findExisting(sockets));
-  const answers = Promise.all([latest, asked?.facts]);
+  const answers = Promise.all([reading, asked?.facts]);
   const gates =
     config.readinessGates.length > 0 ? import("../wait/add-waits.ts").then(({ awaitGates }) => awaitGates(call, answers)) : undefined;
   const [[facts, kubernetes]] = await Promise.all([answers, gates]);
@@ -91,7 +90,7 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const ownLink = existing?.isOurs === true ? existing.pod : undefined;
   const delegated = await askDelegateIfAny(begun, undo, ownLink !== undefined);
   const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
-  const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
+  const keptLink = ownLink && (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
   const recording = new Recording({ call, hold, request: wanted, keptLink });
   // Whoever asks for this very address may want to route through that pod. For a delegate's address, and for one that the attachment had before,
   // there is no other choice.
@@ -126,8 +125,7 @@ async function askDelegateIfAny(
 ): Promise<Delegated | undefined> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return undefined;
-  const { askDelegate } = await import("./delegated-addresses.ts");
-  return await askDelegate(call, delegate, facts, { config, hold, undo, isRepeated });
+  return await (await import("./delegated-addresses.ts")).askDelegate(call, delegate, facts, { config, hold, undo, isRepeated });
 }
 
 /** @throws NetplugError tryAgainLater when other calls keep the namespace locked */

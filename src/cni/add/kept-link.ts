@@ -1,7 +1,7 @@
 /** A repeated ADD whose interface already exists: what the kernel shows of the interface, and whether it is complete. */
 
 import { keepAddresses, keepInterface } from "../../endpoint/kept-attachment.ts";
-import type { AddPlan, AddRequest } from "../../endpoint/plan-add.ts";
+import type { AddRequest } from "../../endpoint/plan-add.ts";
 import { toOwnMac } from "../../endpoint/plan-attachment.ts";
 import { familiesOf, HOST_MAC, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 import type { Facts } from "../../ipam/facts.ts";
@@ -16,13 +16,14 @@ import type { LinkSockets } from "../link/sockets.ts";
 
 /** An interface that exists already, and that an ADD would keep. */
 export interface KeptLink {
+  /** What the ADD asks for if it takes what its interface has. @throws {FactsWanted} what must be read first */
+  toRequest(asked: AddRequest, facts: Facts): AddRequest;
   /**
-   * Plans an ADD with what its interface has.
+   * Whether the interface has all that was planned for such a request. If not, the ADD creates a new one, as it was asked.
    *
-   * @param planAdd plans one ADD
-   * @returns undefined when the interface lacks something: the caller then creates a new one, as this ADD asks
+   * @param planned for {@link toRequest}
    */
-  plan(asked: AddRequest, facts: Facts, planAdd: (request: AddRequest) => AddPlan): AddPlan | undefined;
+  isComplete(asked: AddRequest, planned: PodLink): boolean;
   /**
    * Makes again what others may have undone beside a complete interface: `lo` up, the host side's settings, and the permanent neighbours,
    * which the kernel drops when somebody changes the MAC.
@@ -35,18 +36,16 @@ export interface KeptLink {
 /** @param podSide the interface's end in the pod */
 export function keptLinkOf({ ledger, datastore }: Call, sockets: LinkSockets, podSide: Link): KeptLink {
   const { mac, mtu } = podSide;
-  const planKept: KeptLink["plan"] = (asked, facts, planAdd) => {
-    const { attachment, ...addresses } = keepAddresses(asked, facts, datastore.traits);
-    const routes = ledger.time("kernel", () => routesThere(sockets.pod, podSide));
-    const kept = planAdd({ ...addresses, attachment: keepInterface(attachment, facts, { mac, mtu, routes }) });
-    const [outcome] = kept.outcomes;
-    if (outcome === undefined || "error" in outcome) return undefined;
-    const podMac = attachment.mac ?? toOwnMac(attachment.workload);
-    const faults = ledger.time("kernel", () => inspectLink(sockets, { ...outcome.link, podMac }));
-    return faults.length === 0 ? kept : undefined;
-  };
   return {
-    plan: planKept,
+    toRequest(asked, facts) {
+      const { attachment, ...addresses } = keepAddresses(asked, facts, datastore.traits);
+      const routes = ledger.time("kernel", () => routesThere(sockets.pod, podSide));
+      return { ...addresses, attachment: keepInterface(attachment, facts, { mac, mtu, routes }) };
+    },
+    isComplete({ attachment }, planned) {
+      const podMac = attachment.mac ?? toOwnMac(attachment.workload);
+      return ledger.time("kernel", () => inspectLink(sockets, { ...planned, podMac })).length === 0;
+    },
     restore(link) {
       const neighbours = familiesOf(link).map((family) => setPermanentNeighbour(podSide.index, NEXT_HOPS[family], HOST_MAC));
       ledger.time("kernel", () => {

@@ -18,6 +18,14 @@ type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
   readonly isKept: boolean;
 };
 
+/** What one decision comes to. */
+interface Decided {
+  readonly plan: AddPlan;
+  readonly outcome: AddOutcome;
+  /** As of {@link Planned}. */
+  readonly isKept: boolean;
+}
+
 /** What is recorded, and for whom. */
 interface Attaching {
   readonly call: Call;
@@ -52,11 +60,12 @@ export class Recording {
   async commit(facts: Facts, linkWork: LinkWork): Promise<Planned> {
     const { call, hold, request, keptLink } = this.#attaching;
     const queueRequest = (): AddressRequest | undefined => {
-      const wanted = keptLink === undefined ? toQueueableRequest(request, facts) : undefined;
-      if (wanted === undefined) return undefined;
-      // Whoever has the turn may send it in its own commit.
-      hold.noteCommitOfOthers();
-      this.#taken = "all";
+      const wanted = keptLink ? undefined : toQueueableRequest(request, facts);
+      if (wanted) {
+        // Whoever has the turn may send it in its own commit.
+        hold.noteCommitOfOthers();
+        this.#taken = "all";
+      }
       return wanted;
     };
     const defects = new Set<string>();
@@ -85,13 +94,15 @@ export class Recording {
   }
 
   /** Decides what the ADD does: with what its interface has, if that can be kept. */
-  #plan(facts: Facts, attempt: Try): { readonly plan: AddPlan; readonly outcome: AddOutcome; readonly isKept: boolean } {
+  #plan(facts: Facts, attempt: Try): Decided {
     const { call, request, keptLink } = this.#attaching;
-    const plan = (one: AddRequest): AddPlan => call.ledger.time("plan", () => planAdds([one], facts, attempt));
-    const kept = keptLink?.plan(request, facts, plan);
-    const chosen = kept ?? plan(request);
-    const [outcome] = chosen.outcomes;
-    if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
-    return { plan: chosen, outcome, isKept: kept !== undefined };
+    const planFor = (one: AddRequest, isKept: boolean): Decided => {
+      const plan = call.ledger.time("plan", () => planAdds([one], facts, attempt));
+      const [outcome] = plan.outcomes;
+      if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
+      return { plan, outcome, isKept };
+    };
+    const kept = keptLink && planFor(keptLink.toRequest(request, facts), true);
+    return kept && "link" in kept.outcome && keptLink.isComplete(request, kept.outcome.link) ? kept : planFor(request, false);
   }
 }
