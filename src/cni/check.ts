@@ -6,7 +6,7 @@ import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts
 import { toOwnMac } from "../endpoint/plan-attachment.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
 import { addressOf, NO_DRAFT, ownAllocations } from "../ipam/draft.ts";
-import { know } from "../ipam/facts.ts";
+import { type Facts, know } from "../ipam/facts.ts";
 import { toPoolTable } from "../ipam/pools.ts";
 import { releaseQueries } from "../ipam/plan-release.ts";
 import { transact } from "../ipam/transact/transact.ts";
@@ -51,34 +51,41 @@ interface StoredAttachment {
   readonly allocated: readonly Address[];
   /** undefined also under another main plugin, where nobody writes a record. */
   readonly record: WorkloadEndpoint | undefined;
-  /** Read only where no record tells which addresses are ours. */
-  readonly pools: readonly Prefix[] | undefined;
+  /** Among which addresses ours are, besides those that are allocated: by the record, or by the pools where nobody writes one; undefined: nothing tells. */
+  readonly ours: readonly Prefix[] | undefined;
 }
 
 /** In one round trip, unless the node has borrowed blocks. */
 async function readStored(call: Call): Promise<StoredAttachment> {
   const { node } = call;
   const id = attachmentIdOf(call);
-  const record = recordQueryOfCall(call);
+  const recordQuery = recordQueryOfCall(call);
   const isRecorded = isMain(call.plugin);
   // Nothing is written, so this waits for nobody.
   const { takeTurn: _turn, ...ports } = transactPortsOf(call);
-  return await transact(ports, [...releaseQueries(node), isRecorded ? record : IP_POOLS], (facts) => ({
-    writes: [],
-    result: {
-      isInitialised: know(facts, CLUSTER_INFORMATION) !== undefined,
-      allocated: ownAllocations(facts, NO_DRAFT, id, node).map(addressOf),
-      record: isRecorded ? know(facts, record)?.value : undefined,
-      pools: isRecorded ? undefined : toPoolTable(know(facts, IP_POOLS)).pools.map(({ cidr }) => cidr),
-    },
-  }));
+  return await transact(ports, [...releaseQueries(node), isRecorded ? recordQuery : IP_POOLS], (facts) => {
+    const isInitialised = know(facts, CLUSTER_INFORMATION) !== undefined;
+    const allocated = ownAllocations(facts, NO_DRAFT, id, node).map(addressOf);
+    const record = isRecorded ? know(facts, recordQuery)?.value : undefined;
+    const ours = isRecorded ? recordedNetworks(record) : poolCidrs(facts);
+    return { writes: [], result: { isInitialised, allocated, record, ours } };
+  });
 }
 
-/** The addresses in `prevResult` that we gave; the others are another plugin's. All of them, where neither record nor pools tell. */
-function ownAddresses(addresses: readonly Address[], { allocated, record, pools }: StoredAttachment): readonly Address[] {
-  const told = record === undefined ? pools : networksOf(record);
-  if (told === undefined || (record !== undefined && told.length === 0)) return addresses;
-  const prefixes = [...allocated.map(toHostPrefix), ...told];
+/** @returns undefined where there is no record, or one without addresses */
+function recordedNetworks(record: WorkloadEndpoint | undefined): readonly Prefix[] | undefined {
+  const networks = record === undefined ? [] : networksOf(record);
+  return networks.length === 0 ? undefined : networks;
+}
+
+function poolCidrs(facts: Facts): readonly Prefix[] {
+  return toPoolTable(know(facts, IP_POOLS)).pools.map(({ cidr }) => cidr);
+}
+
+/** The addresses in `prevResult` that we gave; the others are another plugin's. All of them, where nothing tells. */
+function ownAddresses(addresses: readonly Address[], { allocated, ours }: StoredAttachment): readonly Address[] {
+  if (ours === undefined) return addresses;
+  const prefixes = [...allocated.map(toHostPrefix), ...ours];
   return addresses.filter((address) => prefixes.some((prefix) => containsPrefix(prefix, toHostPrefix(address))));
 }
 
