@@ -9,10 +9,16 @@ import { takeNodeTurn } from "./turns/node-turn.ts";
 /** For `transact()` and `readFacts()`. Lists may be a moment old: a caller that needs the newest sets `mayLag` to false. */
 export function transactPortsOf(call: Call): TransactPorts {
   const { datastore, host, deadline, prefetch } = call;
-  const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn(call, wait);
-  const ports = { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
-  // Where a delegate gives the addresses, the next ADD has nothing to prefetch.
-  return hasOwnIpam(call) ? { ...ports, savePrefetch: prefetch.save } : ports;
+  return {
+    datastore,
+    clock: host.clock,
+    random: host.random,
+    deadline,
+    takeTurn: (wait) => takeNodeTurn(call, wait),
+    mayLag: true,
+    // Where a delegate gives the addresses, the next ADD has nothing to prefetch.
+    savePrefetch: hasOwnIpam(call) ? prefetch.save : undefined,
+  };
 }
 
 /**

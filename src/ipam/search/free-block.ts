@@ -13,7 +13,7 @@ import type { Query, QueryOf } from "../../datastore/datastore.ts";
 import { baseOf, type Prefix, prefixOf, subnetAt, subnetCount } from "../../lib/ip/prefix.ts";
 import { type Facts, FactsWanted, know } from "../facts.ts";
 import { type Pool, poolQueryOf } from "../pools.ts";
-import { firstGap, type Obstacles, slotOf, type Start, startOf } from "./slots.ts";
+import { firstGap, type Obstacles, rotate, slotOf, type Start, startOf } from "./slots.ts";
 
 /** Where a search looks, and what it must leave alone. */
 export interface FreeBlockSearch extends Obstacles, Start {
@@ -132,9 +132,8 @@ function descend(pool: Pool, search: CountingSearch, part: Part, prefetch: () =>
   if (isSmall(pool, part)) return gapInPart(pool, search, part.within, prefetch);
   if (part.within.length === pool.blockLength) return undefined; // one slot, with very many small claims
   const countQueries = countQueriesOf(pool, part.within);
-  const begin = Number(search.spread % BigInt(countQueries.length));
   const candidates: Part[] = [];
-  for (const query of [...countQueries.slice(begin), ...countQueries.slice(0, begin)]) {
+  for (const query of rotate(countQueries, search.spread)) {
     const { within } = query;
     if (search.reserved.covers(within)) continue;
     const count = know(search.facts, query, () => [...countQueries, ...prefetch()]);

@@ -14,6 +14,7 @@ import { know } from "../facts.ts";
 import type { Pool } from "../pools.ts";
 import { reservedIn } from "../reservations.ts";
 import { freeOrdinalsOf, give, isAllowed, noteCoolingDown, poolsAfter, type Search, usableOrdinal } from "./search.ts";
+import { rotate } from "./slots.ts";
 import type { Assigned } from "./plan-context.ts";
 
 type Refs = readonly BlockRef[];
@@ -85,11 +86,6 @@ function* emptyBlocks({ context, request, spread, coolingDownBlocks }: Search, p
     const hasCandidates = cooled.length + recent.length > 0;
     if (listed.length < limit || (hasCandidates && !context.configuration.strictAffinity)) return;
   }
-}
-
-function rotate(refs: Refs, spread: bigint): Refs {
-  const begin = refs.length === 0 ? 0 : Number(spread % BigInt(refs.length));
-  return [...refs.slice(begin), ...refs.slice(0, begin)];
 }
 
 /** Takes an address out of another node's block, which stays with that node. */

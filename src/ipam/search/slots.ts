@@ -34,6 +34,12 @@ function mix(number: bigint): bigint {
   return mixed ^ (mixed >> 33n);
 }
 
+/** The same entries in the order in which a search goes through them: so that not all nodes try the same one first. */
+export function rotate<T>(entries: readonly T[], spread: bigint): readonly T[] {
+  const begin = entries.length === 0 ? 0 : Number(spread % BigInt(entries.length));
+  return [...entries.slice(begin), ...entries.slice(0, begin)];
+}
+
 /** Where a search begins. Not in a reserved part, if possible: all nodes that began there would meet at its end. */
 export function startOf(pool: Pool, { spread, reserved }: Start): bigint {
   let start = toSlot(pool, spread);

@@ -25,7 +25,7 @@ export interface TransactPorts extends TurnPorts {
   /** Whether a decision may be made on lists that are a moment old; one that fails on them is made again on the newest. @default false */
   readonly mayLag?: boolean;
   /** Called after each commit, in the node's turn: gets the queries that the node's next request should send with its first ones. */
-  readonly savePrefetch?: (queries: readonly Query[]) => void;
+  readonly savePrefetch?: ((queries: readonly Query[]) => void) | undefined;
 }
 
 /** One try of a decision. */
