@@ -30,7 +30,7 @@ export function leavePendingUnlessRunAgain(call: Call, reason: unknown, holder: 
  */
 export function leavePending(call: LocalCall, holder: string | undefined, own?: PendingOfDel): void {
   tolerate(call, () => {
-    const condition = isMain(call.plugin) && isMain(holder) ? NO_CONDITION : conditionOf(call, holder);
+    const condition = conditionOf(call, holder);
     if (condition === undefined) return;
     // The DEL's own, which waits for no namespace by now, is replaced in one step: the DEL may be killed at any moment.
     const ownSoFar = own?.afterDel();
@@ -48,6 +48,8 @@ function conditionOf(
   { plugin, environment: { netns: path = "", ifName }, host: { kernel, files } }: LocalCall,
   holder: string | undefined,
 ): Pick<PendingRelease, "path" | "id"> | undefined {
+  // Then the interface was ours, and is gone.
+  if (isMain(plugin) && isMain(holder)) return NO_CONDITION;
   let netns: Netns | undefined;
   try {
     netns = kernel.openNetns(path);
@@ -56,6 +58,7 @@ function conditionOf(
   }
   if (netns === undefined) return isMain(plugin) && isFolderOfGone(files, path) ? NO_CONDITION : undefined;
   using existing = netns;
+  // Nobody knows whose interface it was, but it is not there.
   if (isMain(plugin) && holder === undefined && !hasInterface(kernel, existing, ifName)) return NO_CONDITION;
   return { path: existing.path, id: existing.id };
 }
