@@ -1,5 +1,6 @@
 /** Reads what a person names on a command line: files, pipes, stdin. */
 
+import type { Stats } from "node:fs";
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { linuxFiles } from "./files.ts";
@@ -19,12 +20,21 @@ export interface PartedFile {
  */
 export async function readInput(source: string, limitBytes: number): Promise<string | undefined> {
   if (source === "-") return toInputText(await readBytes(Bun.stdin.stream(), limitBytes), "stdin", limitBytes);
-  const { statSync } = await import("node:fs");
-  const stats = statSync(source, { throwIfNoEntry: false });
+  const stats = await tryStat(source);
   // A shell's `<(command)` is a pipe, whose command may take its time.
   if (stats?.isFIFO() === true) return toInputText(await readBytes(Bun.file(source).stream(), limitBytes), quote(source), limitBytes);
   if (stats?.isFile() === true) requireAtMost(stats.size, quote(source), limitBytes);
   return linuxFiles.readText(source);
+}
+
+/** @returns undefined also where the kernel refuses to tell: whoever reads it says why */
+async function tryStat(path: string): Promise<Stats | undefined> {
+  const { statSync } = await import("node:fs");
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 function toInputText(bytes: Uint8Array, name: string, limitBytes: number): string {

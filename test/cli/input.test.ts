@@ -90,6 +90,8 @@ describe("several documents", () => {
 test.each([
   ["none.yaml", 'read "none.yaml": there is no such file\n'],
   ["https://example.com/pools.yaml", "there is no such file; of a URL give what it serves: curl -fsS URL | … -f -\n"],
+  ["/dev/null/", 'netplugctl: read "/dev/null/": there is no such file\n'],
+  ["/dev/null/pools.yaml", 'netplugctl: read "/dev/null/pools.yaml": there is no such file\n'],
   ["/dev/null", "read /dev/null: got no object, want at least one in YAML or JSON\n"],
 ])("what -f %s cannot give is told", async (source, message) => {
   expect(await world.ctl(["create", "-f", source])).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining(message) });
