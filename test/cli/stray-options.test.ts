@@ -67,7 +67,7 @@ test("of an option that is there its value is refused", async () => {
 
 test("letters that have no value may stand together, the last with true or false, and with that of help", async () => {
   expect(await world.done(["get", "nodes", "-Aw=false", "-o", "name"])).toBe(await world.done(["get", "nodes", "-A", "-o", "name"]));
-  for (const letters of ["-Ah", "-hA", "-AhwA=false", "-hojson", "-h=true"])
+  for (const letters of ["-Ah", "-hA", "-AhwA=false", "-hojson", "-h=true", "-Ah=true"])
     expect(await world.done(["get", "nodes", letters])).toBe(await world.done(["get", "--help"]));
 });
 
