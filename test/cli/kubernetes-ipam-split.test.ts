@@ -2,7 +2,7 @@
 
 import { beforeEach, expect } from "bun:test";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
-import { changedBefore } from "../support/ipam/faulty-datastore.ts";
+import { changedBefore, FaultyDatastore } from "../support/ipam/faulty-datastore.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { Datastore, Write } from "../../src/datastore/datastore.ts";
 
@@ -105,15 +105,32 @@ test("a datastore that somebody unlocks while the first part is made is not spli
   expect(await world.done(split(4))).toContain("ippool/pods deleted\n");
 });
 
+/** What is said of a split whose failure may have left parts. */
+const BEGUN =
+  'warning: the split may be half done: "netplugctl get ippools" shows which of the pools "split-pods-0" to "split-pods-3" are there; ' +
+  'once the cause is removed, the same command finishes it, as long as "pods" is there, too\n';
+
 test("one that fails on its way says which parts may be there, and that the same command finishes it (needs cluster)", async () => {
-  const begun =
-    'warning: the split has begun: "netplugctl get ippools" shows which of the pools "split-pods-0" to "split-pods-3" are there; once the cause is removed, the same command finishes it';
   const fail = () => Promise.reject(new NetplugError("tryAgainLater", "connection refused"));
   const failing = (op: Write["op"]) => world.ctl(split(4), { instead: (datastore) => changedBefore(datastore, op, fail) });
   const failure = "netplugctl: connection refused\nnext: netplugctl version\n";
   expect((await failing("create")).stderr).toBe(failure);
-  expect((await failing("delete")).stderr).toBe(`${begun}\n${failure}`);
+  expect((await failing("delete")).stderr).toBe(BEGUN + failure);
   expect(await world.done(["get", "ippools", "-o", "name"])).toBe("ippool/pods\nippool/split-pods-0\n");
-  expect((await failing("delete")).stderr).toBe(`${begun}\n${failure}`);
+  expect((await failing("delete")).stderr).toBe(BEGUN + failure);
   expect(await world.done(split(4))).toContain("ippool/pods deleted\n");
+});
+
+test("one that does not hear what became of its first part, or of all, says the same, which is true of both (needs cluster)", async () => {
+  const unheard = async (op: Write["op"]) => {
+    const instead = (datastore: Datastore): Datastore => {
+      const faulty = new FaultyDatastore(datastore);
+      return changedBefore(faulty.datastore, op, async () => void (faulty.next = "applied, reply lost"));
+    };
+    return [(await world.ctl(split(4), { instead })).stderr, await world.done(["get", "ippools", "-o", "name"])];
+  };
+  const said = expect.stringMatching(new RegExp(`^${BEGUN}netplugctl: commit: the reply never came\n`));
+  const parts = [0, 1, 2, 3].map((part) => `ippool/split-pods-${part}\n`);
+  expect(await unheard("create")).toEqual([said, `ippool/pods\n${parts[0]}`]);
+  expect(await unheard("delete")).toEqual([said, parts.join("")]);
 });

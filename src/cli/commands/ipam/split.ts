@@ -2,6 +2,7 @@
 
 import { CLUSTER_INFORMATION } from "../../../datastore/cluster-state.ts";
 import type { Write } from "../../../datastore/datastore.ts";
+import { OutcomeUnknown } from "../../../datastore/outcome-unknown.ts";
 import { cidrOfPool } from "../../../ipam/admin/pools/pool-cidr.ts";
 import { NotLocked, type Part, PartTaken, planSplit } from "../../../ipam/admin/split.ts";
 import { IP_POOLS } from "../../../ipam/cluster.ts";
@@ -28,8 +29,8 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
   return await withDatastore(cli, async (datastore) => {
     /** Names of parts that others have made; undefined until that is known. */
     let before: ReadonlySet<string> | undefined;
-    /** Of which the first is there, and others may be: where a commit is not applied at once. */
-    let begun: readonly Part[] = [];
+    /** Set once a part may be there, and others not: where a commit is not applied at once. */
+    let begun: Begun | undefined;
     const made = await withRetries("split pool", async () => {
       const [pools, information] = await datastore.read([IP_POOLS, CLUSTER_INFORMATION]);
       const wanted = flags.cidr === undefined ? undefined : toPrefixText(flags.cidr);
@@ -41,20 +42,24 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
         throw new CommandFailed(`split pool ${quote(wanted ?? flags.name ?? "")}: there is none`, { next: "get ippools" });
       guardsFor("IPPool", information);
       const plan = planOrFail(() => planSplit(pool, parts, information, pools));
+      const { name } = pool.value.metadata;
+      const split: Begun = { name, parts: plan.parts };
       before ??= new Set(plan.parts.flatMap((part) => (part.isThere ? [part.pool.metadata.name] : [])));
       const commit = async (writes: readonly Write[]): Promise<boolean> =>
         (await datastore.commit(writes.map((write) => withIdentity(cli, write)))).committed;
       if (plan.claim !== undefined && !datastore.traits.commitsAtOnce) {
-        if (await commit(plan.claim)) begun = plan.parts;
+        const isMade = await commit(plan.claim).catch((thrown: unknown) => {
+          if (thrown instanceof OutcomeUnknown) begun = split;
+          throw thrown;
+        });
+        if (isMade) begun = split;
         else before = undefined;
         return undefined; // read it again: the first part is there now, this split's or another's
       }
-      if (!datastore.traits.commitsAtOnce) begun = plan.parts;
-      return (await commit(plan.writes))
-        ? { pool, name: pool.value.metadata.name, parts: plan.parts.map((part) => part.pool), before }
-        : undefined;
+      if (!datastore.traits.commitsAtOnce) begun = split;
+      return (await commit(plan.writes)) ? { pool, name, parts: plan.parts.map((part) => part.pool), before } : undefined;
     }).catch((thrown: unknown) => {
-      if (begun.length > 0) note(cli, toBegunText(cli, begun));
+      if (begun !== undefined) note(cli, toBegunText(cli, begun));
       throw thrown;
     });
     for (const { metadata, spec } of made.parts)
@@ -81,10 +86,18 @@ function planOrFail<T>(plan: () => T): T {
   }
 }
 
-function toBegunText(cli: Cli, parts: readonly Part[]): string {
+/** A split that may be half done, or done. */
+interface Begun {
+  /** Of the pool that is split. */
+  readonly name: string;
+  readonly parts: readonly Part[];
+}
+
+function toBegunText(cli: Cli, { name, parts }: Begun): string {
   const [first, last] = [parts[0], parts.at(-1)].map((part) => quote(part?.pool.metadata.name ?? ""));
   const shows = quote(toCommandLine(cli, "get ippools"));
-  return `warning: the split has begun: ${shows} shows which of the pools ${first} to ${last} are there; once the cause is removed, the same command finishes it`;
+  const finish = `once the cause is removed, the same command finishes it, as long as ${quote(name)} is there, too`;
+  return `warning: the split may be half done: ${shows} shows which of the pools ${first} to ${last} are there; ${finish}`;
 }
 
 function withIdentity({ io }: Cli, write: Write): Write {
