@@ -31,6 +31,7 @@ describe("several documents", () => {
 
   test("a folder gives its YAML and JSON files by name, and nothing of what else is in it", async () => {
     mkdirSync(join(world.folder, "pools/deeper"), { recursive: true });
+    mkdirSync(join(world.folder, "pools/folder.yaml"));
     world.file("pools/b.json", poolYaml("b", "10.2.0.0/16"));
     world.file("pools/a.yaml", pool("a"));
     world.file("pools/c.yml", pool("c"));

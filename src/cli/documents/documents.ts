@@ -58,7 +58,7 @@ async function readSource(io: CliIo, source: string): Promise<readonly { readonl
   const names = source === "-" ? undefined : io.files.list(source);
   if (names === undefined) return [{ name: toInputName(source), text: await readInput(io, source) }];
   const wanted = names.filter((name) => /\.(ya?ml|json)$/.test(name)).toSorted();
-  const paths = wanted.map((name) => `${source.replace(/\/+$/, "")}/${name}`);
+  const paths = wanted.map((name) => `${source.replace(/\/+$/, "")}/${name}`).filter((path) => io.files.list(path) === undefined);
   return await Promise.all(paths.map(async (path) => ({ name: path, text: await readInput(io, path) })));
 }
 

@@ -58,8 +58,8 @@ test.each([
     ["get", "wep", "-Aw", "-h", "-h", "-A=h", "-Axh"],
   ],
   [
-    ["get", "--help=true", "-h=True", "-Ah=true", "-hh=true", "-xh=true", "-n", "-h=true", "--", "-h=true"],
-    ["get", "--help", "-h", "-A", "-h", "-h", "-xh=true", "-n=-h=true", "--", "-h=true"],
+    ["get", "--help=true", "-h=True", "-Ah=TRUE", "-hh=true", "-xh=true", "-H=true", "-n", "-h=true", "--", "-h=true"],
+    ["get", "--help", "-h", "-A", "-h", "-h", "-xh=true", "-H=true", "-n=-h=true", "--", "-h=true"],
   ],
   [
     ["get", "-hA", "-AhwA=true", "-hh", "-hojson", "-wAhn", "shop", "-hx", "-ho"],

@@ -38,7 +38,7 @@ const LETTERS_WITHOUT_VALUE = lettersOf(withoutValue);
 const HELP = "h";
 
 /** As with kubectl; the parser of commands knows it without a value only. */
-const ASKED_HELP = new RegExp(`^(-[${LETTERS_WITHOUT_VALUE}${HELP}]*${HELP}|--help)=true$`, "i");
+const ASKED_HELP = new RegExp(`^(-[${LETTERS_WITHOUT_VALUE}${HELP}]*${HELP}|--help)=(?:true|True|TRUE)$`);
 
 /** Letters together, as with kubectl: the last one has a value, which may be attached. */
 const LETTERS = new RegExp(
