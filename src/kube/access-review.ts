@@ -1,7 +1,7 @@
 /** What an account may do, asked of the API server without doing it. */
 
 import type { KubeClient } from "./client.ts";
-import { toDenial } from "./failure/status-failure.ts";
+import { toDenial } from "./failure/denial.ts";
 import type { KubeError } from "./kube-error.ts";
 import type { KubeObject } from "./kube-object.ts";
 import type { CallOptions, Verb } from "./request.ts";
@@ -51,7 +51,8 @@ export async function findDenial(client: KubeClient, action: Action, options: Ca
     const { status = {} } = await client.create(ACCESS_REVIEWS, { metadata: {}, spec: { resourceAttributes } }, options);
     if (status.allowed !== false || (status.evaluationError ?? "") !== "") return undefined;
     const { requester } = client;
-    return toDenial({ verb, resource: toResourceText(type, subresource), namespace }, requester.contextOf(await requester.login()));
+    const { role } = requester.contextOf(await requester.login());
+    return toDenial({ verb, resource: toResourceText(type, subresource), namespace }, role);
   } catch {
     return undefined;
   }

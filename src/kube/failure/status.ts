@@ -53,6 +53,21 @@ export function toRetryAfterMs({ retryAfter, now }: FailedAnswer, status: Status
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
+/**
+ * Whether a webhook of admission refuses the write. It does so with a status of its own choice, such as that of another request which it made
+ * itself: 409 is no conflict then, and 404 does not say that the object is gone. @see k8s.io/apiserver admission/plugin/webhook/errors, ToStatusErr
+ */
+export function isRefusedByWebhook(status: Status | undefined): boolean {
+  return status !== undefined && /^admission webhook "[^"]*" denied the request/.test(status.message);
+}
+
+/** The same of a policy, which may choose 401, 403, 413 or 422. @see k8s.io/apiserver admission/plugin/policy/validating, reasonToCode */
+export function isRefusedByAdmission(status: Status | undefined): boolean {
+  return isRefusedByWebhook(status) || (status !== undefined && POLICY.test(status.message));
+}
+
+const POLICY = /^[^:]* is forbidden: ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /;
+
 function toCause(value: unknown): StatusCause {
   const { field, message } = isJsonObject(value) ? value : {};
   return { field: typeof field === "string" ? field : "", message: typeof message === "string" ? message : "no message" };
