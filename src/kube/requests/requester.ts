@@ -13,9 +13,9 @@ import type { RateOptions } from "./rate-limit.ts";
 import { RateLimit } from "./rate-limit.ts";
 import type { CallOptions, KubeRequest } from "../request.ts";
 import { isRead, toActionText } from "../request.ts";
-import { retryDelayMs } from "./retry-policy.ts";
 import type { FailureContext } from "../failure/status-failure.ts";
 import { toAnswerFailure } from "../failure/status-failure.ts";
+import { Tries, type TriesPorts } from "./tries.ts";
 import { TryLimit } from "./try-limit.ts";
 import type { TransportOptions } from "./transport.ts";
 import { Transport } from "./transport.ts";
@@ -43,24 +43,8 @@ export interface OpenAnswer {
 /** For one request with all its tries, in milliseconds. */
 const REQUEST_LIMIT_MS = 5_000;
 
-/** What is known of one request while it is tried: each try that fails changes it for the next. */
-interface Tries {
-  readonly request: KubeRequest;
-  /** When there is no time left, by the monotonic clock. */
-  readonly end: number;
-  /** What the next try shows. */
-  login: Login;
-  /** How many have begun. */
-  count: number;
-  /** Whether other credentials were found after a refusal. */
-  hasRenewed: boolean;
-  /** Whether the server said that it is ready after it had denied the request. */
-  wasReady: boolean;
-  /** What the last one tells of, too: all but a refusal after which other credentials were found. */
-  readonly failures: KubeError[];
-}
-
 type Read<T> = (answer: OpenAnswer, limit: TryLimit) => Promise<T>;
+type Limits = { readonly signal: AbortSignal | undefined; readonly limitMs: number };
 type Outcome<T> = { readonly value: T } | { readonly failure: KubeError };
 
 /**
@@ -76,6 +60,7 @@ export class Requester {
   readonly #transport: Transport;
   readonly #rate: RateLimit;
   readonly #proxyVariables: Variables;
+  readonly #triesPorts: TriesPorts;
 
   constructor(settings: KubeSettings, ports: KubePorts, options: KubeOptions) {
     this.#ports = ports;
@@ -84,6 +69,8 @@ export class Requester {
     this.#proxyVariables = options.usesProxyVariables === true ? ports.env : {};
     this.#transport = new Transport(options, this.#proxyVariables);
     this.#rate = new RateLimit(options, ports.clock);
+    const doubtDenial: TriesPorts["doubtDenial"] = (denial, login, signal) => this.#doubtDenial(denial, login, signal);
+    this.#triesPorts = { ...ports, credentials: this.#credentials, doubtDenial };
   }
 
   /** Where requests go and as whom. */
@@ -113,56 +100,21 @@ export class Requester {
     this.#transport.close();
   }
 
-  async #repeat<T>(request: KubeRequest, options: CallOptions, read: Read<T>): Promise<T> {
-    const { clock } = this.#ports;
-    const { signal, limitMs = REQUEST_LIMIT_MS } = options;
-    // No await when the credentials are known: so the request is sent before the caller goes on.
+  async #repeat<T>(request: KubeRequest, { signal, limitMs = REQUEST_LIMIT_MS }: CallOptions, read: Read<T>): Promise<T> {
+    // No await when the credentials are known, nor for a turn that has come: so the request is sent before the caller goes on.
     const login = this.#credentials.known ?? (await this.#credentials.get());
-    const end = clock.monotonic() + limitMs;
-    const tries: Tries = { request, end, login, count: 1, hasRenewed: false, wasReady: false, failures: [] };
-    for (; ; tries.count++) {
+    const tries = new Tries(request, login, limitMs, this.#triesPorts);
+    for (;;) {
       const waitMs = this.#rate.take();
-      if (waitMs > 0) await this.#waitForTurn(request, waitMs, end, options);
-      using limit = new TryLimit(clock, end - clock.monotonic(), limitMs, signal);
+      if (waitMs > 0) await this.#waitForTurn(request, waitMs, tries.leftMs, { signal, limitMs });
+      using limit = new TryLimit(this.#ports.clock, tries.leftMs, limitMs, signal);
       const outcome = await this.#try(request, tries.login, limit, read);
       if ("value" in outcome) return outcome.value;
       if (signal?.aborted === true) throw interrupted(request, signal.reason);
-      const pauseMs = await this.#pauseAfter(outcome.failure, tries, limit);
+      const pauseMs = await tries.goOn(outcome.failure, limit.signal);
       this.counts.retries++;
       if (pauseMs > 0) await this.#sleep(request, pauseMs, signal);
     }
-  }
-
-  /**
-   * Decides whether there is another try, and notes what that must know.
-   *
-   * @returns milliseconds until it is made; 0: at once
-   * @throws {KubeError} the failure, with what earlier ones tell, when there is none
-   */
-  async #pauseAfter(failure: KubeError, tries: Tries, limit: TryLimit): Promise<number> {
-    if (failure.reason === "unauthorized" && (await this.#renewLogin(tries))) return 0;
-    const isDenied = failure.reason === "forbidden" && failure.denied !== undefined;
-    const doubted = isDenied ? await this.#doubtDenial(failure, tries.login, limit) : failure;
-    if (doubted === undefined) {
-      // It may have become ready since it denied this.
-      if (tries.wasReady) throw failure.after(tries.failures);
-      tries.wasReady = true;
-      tries.failures.push(failure);
-      return 0;
-    }
-    const { clock, random } = this.#ports;
-    const pauseMs = retryDelayMs(doubted, tries.request, tries.count, tries.end - clock.monotonic(), random);
-    if (pauseMs === undefined) throw doubted.after(tries.failures);
-    tries.failures.push(doubted);
-    return pauseMs;
-  }
-
-  /** Once in a request. @returns whether the next try can show something else */
-  async #renewLogin(tries: Tries): Promise<boolean> {
-    if (tries.hasRenewed || !(await this.#credentials.renew(tries.login))) return false;
-    tries.hasRenewed = true;
-    tries.login = await this.#credentials.get();
-    return true;
   }
 
   async #try<T>(request: KubeRequest, login: Login, limit: TryLimit, read: Read<T>): Promise<Outcome<T>> {
@@ -187,19 +139,14 @@ export class Requester {
     }
   }
 
-  async #doubtDenial(denial: KubeError, login: Login, { signal }: TryLimit): Promise<KubeError | undefined> {
+  async #doubtDenial(denial: KubeError, login: Login, signal: AbortSignal): Promise<KubeError | undefined> {
     const { doubtDenial } = await import("./readiness.ts");
     this.counts.requests++;
     return await doubtDenial(denial, this.#transport, login, signal);
   }
 
-  async #waitForTurn(
-    request: KubeRequest,
-    waitMs: number,
-    end: number,
-    { signal, limitMs = REQUEST_LIMIT_MS }: CallOptions,
-  ): Promise<void> {
-    if (this.#ports.clock.monotonic() + waitMs >= end) {
+  async #waitForTurn(request: KubeRequest, waitMs: number, leftMs: number, { signal, limitMs }: Limits): Promise<void> {
+    if (waitMs >= leftMs) {
       this.#rate.refund();
       throw new KubeError(
         "throttled",
