@@ -4,7 +4,7 @@ import type { KubeClient } from "../../../kube/client.ts";
 import type { KubeReason } from "../../../kube/kube-error.ts";
 import { KubeError } from "../../../kube/kube-error.ts";
 import type { ResourceRef, Revision } from "../../datastore.ts";
-import { type EndpointState, toRevision } from "../objects/endpoint-view.ts";
+import { type EndpointState, toRevision } from "../objects/endpoint-state.ts";
 import { clearEndpoint, writeEndpoint } from "./endpoint-writes.ts";
 
 const REF: ResourceRef = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" };

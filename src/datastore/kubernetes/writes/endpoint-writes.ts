@@ -11,8 +11,8 @@ import { quote } from "../../../lib/quote.ts";
 import type { RequestOptions, ResourceRef, Revision } from "../../datastore.ts";
 import { parseEndpointName } from "../objects/endpoint-name.ts";
 import type { EndpointPlace } from "../objects/endpoint-name.ts";
-import type { EndpointState } from "../objects/endpoint-view.ts";
-import { fromRevision, toClearingPatch, toEndpoint, toRecordingPatch, toRevision, toState } from "../objects/endpoint-view.ts";
+import type { EndpointState } from "../objects/endpoint-state.ts";
+import { fromRevision, stateOf, toClearingPatch, toRecordingPatch, toRevision, toState } from "../objects/endpoint-state.ts";
 
 /** @returns the new revision; undefined when it is not as expected */
 type Run = (client: KubeClient, options: RequestOptions) => Promise<Revision | undefined>;
@@ -97,12 +97,11 @@ export function clearEndpoint(ref: ResourceRef, revision: Revision | undefined):
 
 async function readState(
   client: KubeClient,
-  { namespace, pod, node, ifName }: PodPlace,
+  { namespace, pod, ifName }: PodPlace,
   options: RequestOptions,
 ): Promise<EndpointState | undefined> {
   const found = await client.get(PODS, { namespace, name: pod }, options);
-  const stored = found === undefined ? undefined : toEndpoint(found, ifName, node);
-  return stored === undefined ? undefined : fromRevision(stored.revision);
+  return found === undefined ? undefined : stateOf(found, ifName);
 }
 
 function toPlace({ namespace, name }: ResourceRef): PodPlace | undefined {

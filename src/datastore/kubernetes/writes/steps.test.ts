@@ -8,7 +8,7 @@ import type { KubeObject } from "../../../kube/kube-object.ts";
 import type { Revision, Write } from "../../datastore.ts";
 import { OutcomeUnknown } from "../../outcome-unknown.ts";
 import { refOf } from "../../resource-ref.ts";
-import { toRevision } from "../objects/endpoint-view.ts";
+import { toRevision } from "../objects/endpoint-state.ts";
 import { toSteps } from "./steps.ts";
 
 const REVISION = "7" as Revision;
