@@ -4,7 +4,7 @@ import type { Resource } from "../../../api/resource.ts";
 import type { WorkloadEndpointSpec } from "../../../api/workload-endpoint.ts";
 import type { KubeClient } from "../../../kube/client.ts";
 import { PODS } from "../../../kube/core-types.ts";
-import { isKubeError } from "../../../kube/kube-error.ts";
+import { isKubeError, type KubeError } from "../../../kube/kube-error.ts";
 import { isLabelValue } from "../../../lib/characters.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { quote } from "../../../lib/quote.ts";
@@ -42,32 +42,46 @@ export function writeEndpoint(ref: ResourceRef, resource: Resource, revision: Re
   const before = revision === undefined ? undefined : fromRevision(revision);
   const uid = resource.metadata.uid ?? before?.uid;
   if (uid === undefined || (before !== undefined && before.uid !== uid)) throw podGone(place);
-  const state = toState(uid, resource);
-  const after = toRevision(state);
-  const isOver = isWithoutAddresses(resource);
-  const gone = (): undefined => {
-    if (!isOver) throw podGone(place);
-  };
+  const recording: Recording = { place, before, after: toState(uid, resource) };
+  const written = toRevision(recording.after);
   return async (client, options) => {
-    if (revision === after) return after;
-    const known = before ?? (await readState(client, place, options));
-    if (known?.uid !== uid) return gone();
-    try {
-      const operations = toRecordingPatch(known, state, place.ifName);
-      await client.patch(PODS, { namespace: place.namespace, name: place.pod }, { type: "json", operations }, { ...options, ...STATUS });
-      return after;
-    } catch (thrown) {
-      if (isKubeError(thrown, "notFound")) return gone();
-      if (isOver && isKubeError(thrown, "forbidden")) return toRevision(known);
-      if (!isKubeError(thrown, "invalid")) throw thrown;
-      // Either a test of the patch failed, or something in the cluster forbids the write: the stored state tells which.
-      const found = await readState(client, place, options);
-      if (found?.uid !== uid) return gone();
-      if (found.containerID !== known.containerID || found.isAnnotated !== known.isAnnotated) return undefined;
-      if (isOver) return toRevision(known);
-      throw thrown;
-    }
+    if (revision === written) return written;
+    const outcome = await record(recording, client, options);
+    if (outcome === "recorded") return written;
+    if (outcome === "changed") return undefined;
+    if (isWithoutAddresses(resource)) return outcome === "gone" ? undefined : toRevision(outcome.known);
+    throw outcome === "gone" ? podGone(place) : outcome.failure;
   };
+}
+
+/** What is to be written into a pod. */
+interface Recording {
+  readonly place: PodPlace;
+  /** What was read; undefined: nothing, and it is looked up. */
+  readonly before: EndpointState | undefined;
+  readonly after: EndpointState;
+}
+
+/** `gone`: the pod that was looked at; `changed`: by another call. Else we may not write, or something in the cluster forbids the write. */
+type RecordingOutcome = "recorded" | "gone" | "changed" | { readonly failure: KubeError; readonly known: EndpointState };
+
+async function record({ place, before, after }: Recording, client: KubeClient, options: RequestOptions): Promise<RecordingOutcome> {
+  const known = before ?? (await readState(client, place, options));
+  if (known?.uid !== after.uid) return "gone";
+  try {
+    const operations = toRecordingPatch(known, after, place.ifName);
+    await client.patch(PODS, { namespace: place.namespace, name: place.pod }, { type: "json", operations }, { ...options, ...STATUS });
+    return "recorded";
+  } catch (thrown) {
+    if (isKubeError(thrown, "notFound")) return "gone";
+    if (isKubeError(thrown, "forbidden")) return { failure: thrown, known };
+    if (!isKubeError(thrown, "invalid")) throw thrown;
+    // Either a test of the patch failed, or something in the cluster forbids the write: the stored state tells which.
+    const found = await readState(client, place, options);
+    if (found?.uid !== after.uid) return "gone";
+    const isChanged = found.containerID !== known.containerID || found.isAnnotated !== known.isAnnotated;
+    return isChanged ? "changed" : { failure: thrown, known };
+  }
 }
 
 /** Removes the addresses from an endpoint; without a pod it is gone already. Without a revision: also another container's addresses. */
