@@ -6,6 +6,7 @@ import { toKubeconfig } from "./account/kubeconfig.ts";
 import { type Grant, isAccepted, PluginAccount } from "./account/plugin-account.ts";
 import { placeBinaries } from "./binaries.ts";
 import { ConfFolder } from "./conf-folder.ts";
+import { ConfigFile } from "./config-file.ts";
 import { openFolders, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
 import { warnOfMoves, warnOfNodeName } from "./network-config/config-moves.ts";
@@ -24,6 +25,7 @@ export class Installation implements Disposable {
   readonly #log: Log;
   readonly #binDir: string;
   readonly #conf: ConfFolder;
+  readonly #configFile: ConfigFile;
   readonly #account: PluginAccount | undefined;
   readonly #runtime: NodeRuntime | undefined;
   readonly #earlierConfigs: EarlierConfigs;
@@ -41,7 +43,8 @@ export class Installation implements Disposable {
     this.#log = log;
     const { bin, conf } = openFolders(settings, host.disk);
     this.#binDir = bin;
-    this.#conf = new ConfFolder(conf, settings, host, log);
+    this.#conf = new ConfFolder(conf, host, log);
+    this.#configFile = new ConfigFile(conf, settings, host, log);
     this.#earlierConfigs = new EarlierConfigs(settings.confName, host.disk, log);
     this.#account = settings.kube === undefined ? undefined : new PluginAccount(settings, settings.kube, host);
     this.#runtime = this.#account === undefined ? undefined : new NodeRuntime(settings, this.#account, host, log);
@@ -80,9 +83,9 @@ export class Installation implements Disposable {
     await this.#conf.locked(() => {
       this.#conf.writeAssets(this.#assets);
       if (kubeconfig !== undefined) this.#conf.writeKubeconfig(kubeconfig);
-      for (const before of this.#conf.replacedConfigs()) warnOfMoves(before, config, this.#log);
-      this.#conf.writeConfig(config);
-      this.#conf.removeOldConfig();
+      for (const before of this.#configFile.readReplaced()) warnOfMoves(before, config, this.#log);
+      this.#configFile.write(config);
+      this.#configFile.removeOld();
       this.#conf.removeOtherAssets(this.#assets);
       this.#earlierConfigs.warnOfNew(this.#conf.path);
     });
@@ -106,7 +109,7 @@ export class Installation implements Disposable {
     const config = this.#newest === undefined ? undefined : await this.#adaptToRuntime(this.#newest);
     if (config === undefined || config === before) return;
     await this.#conf.locked(() => {
-      if (before !== undefined && this.#conf.hasConfig(before)) this.#conf.writeConfig(config);
+      if (before !== undefined && this.#configFile.holds(before)) this.#configFile.write(config);
     });
     this.#config = config;
   }
@@ -127,19 +130,19 @@ export class Installation implements Disposable {
     const { tlsAssetsDir } = this.#settings;
     openFolders(this.#settings, disk);
     this.#earlierConfigs.warnOfNew(this.#conf.path);
-    this.#conf.warnOfUselessConfig();
+    this.#configFile.warnIfUseless();
     await this.#placeBinaries(false);
     const kubeconfig = await this.#makeKubeconfig();
     // The network config names the files that existed before: the copy of one that is gone stays.
     this.#assets = { ...this.#assets, ...readTlsAssets(tlsAssetsDir, disk) };
     const mustCopy = this.#conf.lacksAssets(this.#assets);
     const isAccessOld = kubeconfig !== undefined && this.#conf.lacksKubeconfig(kubeconfig);
-    const { isConfigGone } = this.#conf;
+    const isConfigGone = this.#configFile.isGone;
     if (!mustCopy && !isAccessOld && !isConfigGone) return;
     await this.#conf.locked(() => {
       if (mustCopy) this.#conf.writeAssets(this.#assets);
       if (isAccessOld) this.#conf.writeKubeconfig(kubeconfig);
-      if (isConfigGone && this.#config !== undefined) this.#conf.writeConfig(this.#config);
+      if (isConfigGone && this.#config !== undefined) this.#configFile.write(this.#config);
     });
   }
 
@@ -152,13 +155,10 @@ export class Installation implements Disposable {
   async removeConfig(): Promise<"removed" | "gone" | "left"> {
     // Somebody who takes a node out of use may have removed the whole folder.
     if (this.#host.disk.stat(this.#conf.path) === undefined) return "gone";
-    let isOurs = false;
+    const remove = (): boolean => this.#config !== undefined && this.#configFile.remove(this.#config);
     // Not the installer's own signal: that has aborted, which is why we are here.
-    await this.#conf.locked(() => {
-      isOurs = this.#config !== undefined && this.#conf.removeConfig(this.#config);
-    }, new AbortController().signal);
-    if (isOurs) return "removed";
-    return this.#conf.isConfigGone ? "gone" : "left";
+    if (await this.#conf.locked(remove, new AbortController().signal)) return "removed";
+    return this.#configFile.isGone ? "gone" : "left";
   }
 
   /** @returns undefined when the runtime is unknown */

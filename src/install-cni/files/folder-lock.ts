@@ -16,20 +16,19 @@ const POLL_INTERVAL_MS = 50;
  * @param below folders inside it that are worked in too; they need not exist
  * @throws NetplugError tryAgainLater when another installer does not finish, ioFailure
  */
-export async function withFolderLock(
+export async function withFolderLock<T>(
   host: Pick<InstallHost, "clock" | "disk" | "stopped">,
   folder: string,
-  work: () => void,
+  work: () => T,
   below: readonly string[] = [],
-): Promise<void> {
+): Promise<T> {
   const { clock, disk, stopped } = host;
   const end = clock.monotonic() + WAIT_MS;
   for (;;) {
     using lock = disk.tryLock(folder);
     if (lock !== undefined) {
       for (const one of [folder, ...below]) removeLeftovers(disk, one);
-      work();
-      return;
+      return work();
     }
     if (clock.monotonic() >= end) {
       const message = `lock ${quote(folder)}: another installer has been at work there for ${WAIT_MS / 1000} s`;
