@@ -4,12 +4,12 @@ import type { Backoff } from "../../lib/backoff.ts";
 import { FailureRow, type FailureRowLimits } from "../../lib/failure-row.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
 import type { KubeClient, Selection } from "../client.ts";
-import type { KubeReason } from "../kube-error.ts";
 import { KubeError, isKubeError } from "../kube-error.ts";
 import type { KubeObject } from "../kube-object.ts";
 import { type ResourceType, toResourceText } from "../resource-type.ts";
 import type { KubeEvent } from "./connection.ts";
 import { watchOnce } from "./connection.ts";
+import { Patience } from "./patience.ts";
 
 /** What a follower is told, in the order in which it must act on it. */
 export type FollowEvent<T> =
@@ -53,9 +53,6 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /** Shortest life of a watch, in seconds. Each lives up to twice as long, so that not all are made again at once. */
 const WATCH_SECONDS = 300;
-
-/** How long a server that has started may deny what it permits, in milliseconds: kubeadm's is started again when it is not ready by then. */
-const START_LIMIT_MS = 240_000;
 
 /**
  * First all objects (`reset`, puts, `in-sync`), then every change in order. A connection that ends is replaced by one that goes on from the
@@ -153,42 +150,6 @@ async function hasGoneBack<T extends KubeObject>(
 
 function revisionOf<T extends KubeObject>(event: Exclude<KubeEvent<T>, { readonly type: "OPENED" }>): string | undefined {
   return event.type === "BOOKMARK" ? event.resourceVersion : event.object.metadata.resourceVersion;
-}
-
-/**
- * Besides what may be tried again, and denials of a server that has not read its roles yet: credentials that somebody may renew, and answers of a
- * proxy while the API server behind it restarts.
- */
-const RETRIABLE: ReadonlySet<KubeReason> = new Set(["unauthorized", "unexpected"]);
-
-/** Tells what may be tried again from what no retry can fix: a denial, too, that goes on for longer than any server starts. */
-class Patience {
-  readonly #clock: Clock;
-  /** Since when there have been denials alone, by the monotonic clock. */
-  #deniedSince: number | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** Notes that something else than a denial has come: the server knows its roles, or starts anew. */
-  onOther(): void {
-    this.#deniedSince = undefined;
-  }
-
-  /** @throws what no retry can fix */
-  requireRetriable(thrown: unknown): KubeError {
-    if (!(thrown instanceof KubeError)) throw thrown;
-    const { doubted, kind, reason } = thrown;
-    if (doubted === undefined) {
-      this.onOther();
-      if (kind === "tryAgainLater" || RETRIABLE.has(reason)) return thrown;
-      throw thrown;
-    }
-    this.#deniedSince ??= this.#clock.monotonic();
-    if (this.#clock.monotonic() - this.#deniedSince >= START_LIMIT_MS) throw doubted;
-    return thrown;
-  }
 }
 
 /** Milliseconds that the server asks for, within reason. */
