@@ -2,6 +2,7 @@
 
 import type { Block } from "../../../api/ipam-block.ts";
 import type { KubeClient } from "../../../kube/client.ts";
+import type { NetplugError } from "../../../lib/errors.ts";
 import type { Prefix } from "../../../lib/ip/prefix.ts";
 import type { CommitOptions, RequestOptions, Revision, Write, WriteOf } from "../../datastore.ts";
 import { OutcomeUnknown } from "../../outcome-unknown.ts";
@@ -35,28 +36,26 @@ type Condition = WriteOf<"expect">;
  */
 export async function carryOut(writes: readonly Write[], ports: CommitPorts, options: CarryOutOptions): Promise<Revision | undefined> {
   const steps = toSteps(writes);
-  const unsure: Condition[] = [];
-  for (const write of writes) {
-    if (write.op !== "expect") continue;
-    const seen = ports.seen.find(write.ref);
-    if (seen === undefined) unsure.push(write);
-    else if (seen.revision !== write.revision) return undefined;
-  }
-  if (unsure.length > 0 && !(await areMet(unsure, ports, options))) return undefined;
+  const unsure = findUnsure(writes, ports.seen);
+  if (unsure === "unmet" || (unsure.length > 0 && !(await areMet(unsure, ports, options)))) return undefined;
   const { hints } = ports;
   const claimed = hints === undefined ? [] : claimsOf(writes, hints.node);
-  if (hints === undefined || claimed.length === 0) return await runAll(steps, ports, options);
+  const run = (): Promise<Revision | undefined> => runAll(steps, ports, options);
+  return hints === undefined || claimed.length === 0 ? await run() : await runHinted(claimed, hints, ports, run);
+}
+
+/** Runs steps that claim blocks: the node's hint names these before, and still does after, whatever became of the steps. */
+async function runHinted<T>(claimed: readonly Prefix[], hints: BlockHints, ports: CommitPorts, run: () => Promise<T>): Promise<T> {
   const claim = await hints.add(await ports.readCluster(), claimed);
-  let revision: Revision | undefined;
+  let fault: NetplugError | undefined;
+  let outcome: T;
   try {
-    revision = await runAll(steps, ports, options);
-  } catch (thrown) {
-    await hints.confirm(claim);
-    throw thrown;
+    outcome = await run();
+  } finally {
+    fault = await hints.confirm(claim);
   }
-  const failure = await hints.confirm(claim);
-  if (failure !== undefined) throw failure;
-  return revision;
+  if (fault !== undefined) throw fault;
+  return outcome;
 }
 
 /** Phase by phase. */
@@ -76,6 +75,18 @@ async function runAll(steps: readonly Step[], ports: CommitPorts, options: Carry
     }
   }
   return revision;
+}
+
+/** @returns the conditions that must be looked at; `unmet` when what was seen a moment ago contradicts one */
+function findUnsure(writes: readonly Write[], seen: SeenRevisions): readonly Condition[] | "unmet" {
+  const unsure: Condition[] = [];
+  for (const write of writes) {
+    if (write.op !== "expect") continue;
+    const known = seen.find(write.ref);
+    if (known === undefined) unsure.push(write);
+    else if (known.revision !== write.revision) return "unmet";
+  }
+  return unsure;
 }
 
 async function areMet(conditions: readonly Condition[], { client, seen, onRound }: CommitPorts, options: RequestOptions): Promise<boolean> {
