@@ -5,13 +5,13 @@ import { NODES, PODS } from "../../../kube/core-types.ts";
 import type { KubeObject } from "../../../kube/kube-object.ts";
 import type { ResourceType } from "../../../kube/resource-type.ts";
 import { follow, LISTING_ANEW } from "../../../kube/watch/follow.ts";
-import type { NetplugError } from "../../../lib/errors.ts";
 import { FailureRow } from "../../../lib/failure-row.ts";
 import type { Clock, Random } from "../../../lib/ports.ts";
 import type { WatchEvent, WatchOptions } from "../../datastore.ts";
 import { IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
 import { EventQueue } from "../../event-queue.ts";
 import { Interruption } from "../../interruption.ts";
+import { JointSnapshot } from "./joint-snapshot.ts";
 import type { Translator } from "./translators.ts";
 import { translateBlocks, translateCustom, translateNodes, translatePods } from "./translators.ts";
 
@@ -36,17 +36,12 @@ export async function* watchKubernetes(source: WatchSource, options: WatchOption
   }
 }
 
-/** What is told of one kind, and what becomes of that. */
-interface KindReport {
+/** What the kinds of one watch share. */
+interface Shared {
   readonly namespace: string | undefined;
   readonly queue: EventQueue;
-  /** The list of all is there; resolves when it may be told. */
-  onListed(): Promise<void>;
-  /** It is told. */
-  onInSync(): void;
-  onFailure(failure: NetplugError, failures: number): void;
-  /** The API server answers. */
-  onReached(): void;
+  readonly snapshot: JointSnapshot;
+  readonly interruption: Interruption;
 }
 
 /** A snapshot of all kinds and what follows; ends when the history of one of them is gone, because then all are reported anew. */
@@ -56,27 +51,9 @@ async function* watchUntilReset(
   interruption: Interruption,
 ): AsyncIterable<WatchEvent> {
   using queue = new EventQueue(signal);
-  let [unlisted, pending] = [kinds.length, kinds.length];
-  const areAllListed = Promise.withResolvers<void>();
-  if (kinds.length === 0) queue.push({ type: "reset" }, { type: "in-sync" });
+  const shared: Shared = { namespace, queue, snapshot: new JointSnapshot(kinds.length, queue), interruption };
   for (const kind of kinds) {
-    const report: KindReport = {
-      namespace,
-      queue,
-      onListed: () => {
-        if (--unlisted === 0) {
-          queue.push({ type: "reset" });
-          areAllListed.resolve();
-        }
-        return areAllListed.promise;
-      },
-      onInSync: () => {
-        if (--pending === 0) queue.push({ type: "in-sync" });
-      },
-      onFailure: (failure, failures) => queue.push(...interruption.fail(failure, failures, kind)),
-      onReached: () => queue.push(...interruption.end(kind)),
-    };
-    followKind(source, kind, report).then(
+    followKind(source, kind, shared).then(
       () => queue.end(),
       (thrown: unknown) => queue.fail(thrown),
     );
@@ -84,29 +61,35 @@ async function* watchUntilReset(
   yield* queue.drain();
 }
 
-async function followKind(source: WatchSource, kind: WatchedKind, report: KindReport): Promise<void> {
-  if (kind === "IPAMBlock") await followType(source, IPAM_BLOCKS, translateBlocks(), report);
-  else if (kind === "WorkloadEndpoint") await followType(source, PODS, translatePods(), report);
-  else if (isCustom(kind)) await followType(source, typeOf(kind), translateCustom(kind), report);
-  else await followType(source, NODES, translateNodes(), report);
+async function followKind(source: WatchSource, kind: WatchedKind, shared: Shared): Promise<void> {
+  if (kind === "IPAMBlock") await followType(source, kind, { type: IPAM_BLOCKS, translator: translateBlocks() }, shared);
+  else if (kind === "WorkloadEndpoint") await followType(source, kind, { type: PODS, translator: translatePods() }, shared);
+  else if (isCustom(kind)) await followType(source, kind, { type: typeOf(kind), translator: translateCustom(kind) }, shared);
+  else await followType(source, kind, { type: NODES, translator: translateNodes() }, shared);
+}
+
+/** What a kind is in the API server. */
+interface Objects<T extends KubeObject> {
+  readonly type: ResourceType<T>;
+  readonly translator: Translator<T>;
 }
 
 /** Returns when its history is gone, or the queue is not read any more. */
 async function followType<T extends KubeObject>(
   source: WatchSource,
-  type: ResourceType<T>,
-  translator: Translator<T>,
-  { namespace, queue, onListed, onInSync, onFailure, onReached }: KindReport,
+  kind: WatchedKind,
+  { type, translator }: Objects<T>,
+  { namespace, queue, snapshot, interruption }: Shared,
 ): Promise<void> {
   const options = { ...(type.isNamespaced && { namespace }), signal: queue.signal, isOneHistory: true };
   for await (const event of follow(source.client, source, type, options)) {
     switch (event.type) {
       case "reset":
-        onReached();
-        await onListed();
+        queue.push(...interruption.end(kind));
+        await snapshot.onListed();
         break;
       case "resumed":
-        onReached();
+        queue.push(...interruption.end(kind));
         break;
       case "put":
         queue.push(...translator.onPut(event.object));
@@ -115,10 +98,10 @@ async function followType<T extends KubeObject>(
         queue.push(...translator.onDelete(event.object));
         break;
       case "in-sync":
-        onInSync();
+        snapshot.onTold();
         break;
       case "error":
-        onFailure(event.failure, event.failures);
+        queue.push(...interruption.fail(event.failure, event.failures, kind));
     }
   }
 }
