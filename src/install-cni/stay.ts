@@ -40,8 +40,7 @@ export async function stay(
   while (await sleepUnlessStopped(Math.min(POLL_INTERVAL_MS, renewal.dueInMs()), clock, stopped)) {
     const isCheckDue = clock.monotonic() - checkedAt >= CHECK_INTERVAL_MS;
     if (isCheckDue) checkedAt = clock.monotonic();
-    if (isCheckDue || renewal.isRecheckDue()) await renewal.check();
-    if (renewal.dueInMs() <= 0) await renewal.renew(stopped);
+    await renewal.keep(isCheckDue, stopped);
     try {
       if (isCheckDue) await installation.followRuntime();
       await installation.reconcile();

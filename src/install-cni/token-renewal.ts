@@ -47,7 +47,7 @@ export class TokenRenewal {
     this.#plan(holder.grant);
   }
 
-  /** Milliseconds until {@link renew} is to be called; 0: now. */
+  /** Milliseconds until {@link keep} renews the token; 0: now. */
   dueInMs(): number {
     return Math.max(0, Math.min(this.#due.wall - this.#clock.now(), this.#due.monotonic - this.#clock.monotonic()));
   }
@@ -59,8 +59,36 @@ export class TokenRenewal {
     return `token ${isExpired ? "has expired" : "is not accepted any more"} and cannot be renewed: ${this.#reason}`;
   }
 
+  /**
+   * To be called after each pause. Asks the API server about the token, where that is due, and renews it, where that is.
+   *
+   * @param isCheckDue whether to ask about a token of which nothing bad is known, too
+   */
+  async keep(isCheckDue: boolean, stopped: AbortSignal): Promise<void> {
+    if (isCheckDue || this.#isRecheckDue) await this.#check();
+    if (this.dueInMs() <= 0) await this.#renew(stopped);
+  }
+
+  /** Whether a refused token should be checked again: an API server that cannot reach its own store refuses everybody for a while. */
+  get #isRecheckDue(): boolean {
+    return this.#isRefused && this.#clock.monotonic() - this.#checkedAt >= RECHECK_MS;
+  }
+
+  /** Asks the API server whether it accepts the token. If not, a renewal is due now, unless one has failed: then its next try stays as planned. */
+  async #check(): Promise<void> {
+    await this.#checkAcceptance();
+    if (!this.#isRefused || this.#failures > 0) return;
+    this.#log.warning("the API server does not take the token any more, asking for another");
+    this.#schedule(0);
+  }
+
+  async #checkAcceptance(): Promise<void> {
+    this.#checkedAt = this.#clock.monotonic();
+    this.#isRefused = !(await this.#holder.isTokenAccepted());
+  }
+
   /** Renews the token, or logs why not and plans the next try. Never throws. */
-  async renew(stopped: AbortSignal): Promise<void> {
+  async #renew(stopped: AbortSignal): Promise<void> {
     try {
       await this.#holder.renewToken();
       this.#failures = 0;
@@ -77,24 +105,6 @@ export class TokenRenewal {
       if (notReadyReason === undefined) this.#log.warning("token cannot be renewed now, trying again", fields);
       else this.#log.error("pods get no network on this node", { ...fields, reason: notReadyReason });
     }
-  }
-
-  /** Whether a refused token should be checked again: an API server that cannot reach its own store refuses everybody for a while. */
-  isRecheckDue(): boolean {
-    return this.#isRefused && this.#clock.monotonic() - this.#checkedAt >= RECHECK_MS;
-  }
-
-  /** Asks the API server whether it accepts the token. If not, a renewal is due now, unless one has failed: then its next try stays as planned. */
-  async check(): Promise<void> {
-    await this.#checkAcceptance();
-    if (!this.#isRefused || this.#failures > 0) return;
-    this.#log.warning("the API server does not take the token any more, asking for another");
-    this.#schedule(0);
-  }
-
-  async #checkAcceptance(): Promise<void> {
-    this.#checkedAt = this.#clock.monotonic();
-    this.#isRefused = !(await this.#holder.isTokenAccepted());
   }
 
   #plan(grant: Grant | undefined): void {
