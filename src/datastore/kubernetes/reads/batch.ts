@@ -23,6 +23,7 @@ export class Batch {
   readonly #client: KubeClient;
   readonly #options: CallOptions;
   readonly #asked = new Map<string, Promise<unknown>>();
+  /** The failure for a CRD of ours that is not served. */
   #missing: KubeError | undefined;
   #isClusterServed = true;
 
@@ -37,14 +38,15 @@ export class Batch {
     return this.#asked.size;
   }
 
-  /** The failure for a CRD of ours that is not served: what was read of its kind then means nothing. */
-  get missing(): KubeError | undefined {
-    return this.#missing;
-  }
-
-  /** False: not even ClusterInformation is served. Then nothing was ever stored, and the query for it is answered with undefined. */
-  get isClusterServed(): boolean {
-    return this.#isClusterServed;
+  /**
+   * To be called once all answers are there: of a kind whose CRD is not served they mean nothing.
+   *
+   * @param asksForCluster whether the caller learns from its answers when not even ClusterInformation is served: then nothing was ever stored
+   * @throws {KubeError} notServed
+   */
+  requireServed(asksForCluster = false): void {
+    if (this.#missing === undefined || (asksForCluster && !this.#isClusterServed)) return;
+    throw this.#missing;
   }
 
   /** @returns undefined when there is no such object */

@@ -49,11 +49,11 @@ export async function readRound(queries: readonly Query[], options: ReadOptions,
   };
   const index = new IndexReads({ batch, pagedLists, lostClaims, mayLag }, queries);
   const resources = new ResourceReads(batch, queries, options);
-  const asked = queries.map((query) => answerQuery(query, { batch, index, nodeBlocks, resources, recent, onDamage, onPage }));
+  const sources = { batch, index, nodeBlocks, resources, recent, onDamage, onPage };
+  const asked = queries.map((query) => answerQuery(query, sources));
   if (batch.size > 0) onRound();
   const answers = await Promise.all(asked);
-  const isExplained = !batch.isClusterServed && queries.some(isAboutCluster);
-  if (batch.missing !== undefined && !isExplained) throw batch.missing;
+  batch.requireServed(queries.some(isAboutCluster));
   return answers;
 }
 

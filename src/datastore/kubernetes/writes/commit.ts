@@ -94,7 +94,7 @@ async function areMet(conditions: readonly Condition[], { client, seen, onRound 
   const batch = new Batch(client, options.signal);
   const resources = new ResourceReads(batch);
   const stored = await Promise.all(conditions.map(({ ref }) => resources.get(ref)));
-  if (batch.missing !== undefined) throw batch.missing;
+  batch.requireServed();
   return conditions.every(({ ref, revision }, i) => {
     seen.note(ref, stored[i]?.revision);
     return stored[i]?.revision === revision;
