@@ -4,7 +4,7 @@ import { isDnsLabel } from "../../lib/characters.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
-import { ANONYMOUS } from "./access.ts";
+import { ANONYMOUS, BARE_ACCESS } from "./access.ts";
 import { takeFlag, takeText } from "./fields.ts";
 import type { Entry } from "./fields.ts";
 import type { Kubeconfig, KubeconfigEntry } from "./kubeconfig.ts";
@@ -30,21 +30,33 @@ export function toKubeconfigAccess(config: Kubeconfig, settings: KubeSettings): 
   const userName = takeText(context, "user");
   const cluster = clusterName === undefined ? undefined : find(config, "cluster", clusterName, context);
   const user = userName === undefined ? undefined : find(config, "user", userName, context);
-  const ca = cluster === undefined ? undefined : takePem(cluster, "certificate-authority");
-  const skipsTlsVerify = cluster !== undefined && takeFlag(cluster, "insecure-skip-tls-verify");
-  if (skipsTlsVerify && ca !== undefined) {
-    throw new NetplugError("invalidConfig", `read ${cluster.label}: insecure-skip-tls-verify and certificate-authority exclude each other`);
-  }
   return {
-    server: toServer(cluster, context, settings, skipsTlsVerify || ca !== undefined),
-    ca,
-    skipsTlsVerify,
-    tlsServerName: cluster === undefined ? undefined : takeText(cluster, "tls-server-name"),
-    proxyUrl: cluster === undefined ? undefined : takeProxy(cluster),
+    ...(cluster === undefined ? withoutCluster(context, settings) : toClusterAccess(cluster, settings)),
     user: user === undefined ? ANONYMOUS : toUserAccess(user, cluster),
     namespace: takeNamespace(context),
     origin: user?.label ?? context.label,
   };
+}
+
+/** Which server, and how it is reached. */
+type ClusterAccess = Omit<KubeAccess, "user" | "namespace" | "origin">;
+
+function toClusterAccess(cluster: KubeconfigEntry, settings: KubeSettings): ClusterAccess {
+  const ca = takePem(cluster, "certificate-authority");
+  const skipsTlsVerify = takeFlag(cluster, "insecure-skip-tls-verify");
+  if (skipsTlsVerify && ca !== undefined) {
+    throw new NetplugError("invalidConfig", `read ${cluster.label}: insecure-skip-tls-verify and certificate-authority exclude each other`);
+  }
+  const usesTls = skipsTlsVerify || ca !== undefined;
+  const server = namedServer(settings, usesTls) ?? takeServer(cluster, usesTls);
+  return { server, ca, skipsTlsVerify, tlsServerName: takeText(cluster, "tls-server-name"), proxyUrl: takeProxy(cluster) };
+}
+
+/** Nothing is known of the server but what settings say. */
+function withoutCluster(context: Entry, settings: KubeSettings): ClusterAccess {
+  const server = namedServer(settings, false);
+  if (server === undefined) throw new NetplugError("invalidConfig", `read ${context.label}: it names no cluster`);
+  return { ...BARE_ACCESS, server };
 }
 
 function find(config: Kubeconfig, kind: "context" | "cluster" | "user", name: string, namedBy?: Entry): KubeconfigEntry {
@@ -61,14 +73,15 @@ function toChoice(names: readonly string[]): string {
   return `, want ${names.slice(0, MAX_NAMED).map(quote).join(" or ")}${names.length > MAX_NAMED ? ", or another of it" : ""}`;
 }
 
-function toServer(cluster: Entry | undefined, context: Entry, { apiRoot, names }: KubeSettings, usesTls: boolean): string {
-  if (apiRoot !== undefined) return normaliseApiRoot(apiRoot, usesTls, names?.apiRoot ?? "the API server's address");
-  const server = cluster === undefined ? undefined : takeText(cluster, "server");
-  if (server !== undefined && cluster !== undefined) return normaliseServer(server, usesTls, `server of ${cluster.label}`);
-  throw new NetplugError(
-    "invalidConfig",
-    `read ${(cluster ?? context).label}: it names no ${cluster === undefined ? "cluster" : "server"}`,
-  );
+/** The server that settings name, which beats that of the cluster. */
+function namedServer({ apiRoot, names }: KubeSettings, usesTls: boolean): string | undefined {
+  return apiRoot === undefined ? undefined : normaliseApiRoot(apiRoot, usesTls, names?.apiRoot ?? "the API server's address");
+}
+
+function takeServer(cluster: Entry, usesTls: boolean): string {
+  const server = takeText(cluster, "server");
+  if (server === undefined) throw new NetplugError("invalidConfig", `read ${cluster.label}: it names no server`);
+  return normaliseServer(server, usesTls, `server of ${cluster.label}`);
 }
 
 function takeNamespace(context: Entry): string | undefined {
