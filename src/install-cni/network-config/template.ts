@@ -2,7 +2,7 @@
 
 import { isName } from "../../lib/characters.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 import { findMisfitOfList, findMisfitOfPlugin, type Misfit } from "./libcni-keys.ts";
@@ -11,6 +11,9 @@ import { findMisfitOfList, findMisfitOfPlugin, type Misfit } from "./libcni-keys
 export type Placeholders = Readonly<Record<string, string>>;
 
 const PLACEHOLDER = /__([A-Z0-9]+(?:_[A-Z0-9]+)*)__/g;
+
+/** Of a file that holds a list of plugins, which no other does. */
+const LIST_EXTENSION = ".conflist";
 
 /** What other installers fill in and we do not. */
 const REFUSED: Readonly<Record<string, string>> = {
@@ -40,36 +43,58 @@ export function fillTemplate(text: string, values: Placeholders, origin: string)
  * @throws NetplugError invalidConfig
  */
 export function checkNetworkConfig(text: string, fileName: string, origin: string): void {
-  const refuse = (reason: string): never => {
-    throw new NetplugError("invalidConfig", `read ${origin}: ${reason}`);
-  };
-  const refuseMisfit = (misfit: Misfit | undefined, where = ""): void => {
-    if (misfit !== undefined) refuse(`"${where}${misfit.name}": got ${quoteValue(misfit.value)}, want ${misfit.want}`);
-  };
+  const fault = findFault(text, fileName);
+  if (fault !== undefined) throw new NetplugError("invalidConfig", `read ${origin}: ${fault}`);
+}
+
+/** @returns why no runtime would take it from this file */
+function findFault(text: string, fileName: string): string | undefined {
   let document: unknown;
   try {
     document = parseJson(text);
   } catch (cause) {
-    refuse(messageOf(cause));
+    return messageOf(cause);
   }
-  if (!isJsonObject(document)) return refuse(`got ${quoteValue(document)}, want a JSON object`);
-  const { name, plugins, type } = document;
-  if (typeof name !== "string" || !isName(name, "_.-")) refuse(`"name": got ${quoteValue(name)}, want letters, digits, "_", "." and "-"`);
-  if (fileName.endsWith(".conflist") || plugins !== undefined) {
-    if (!fileName.endsWith(".conflist"))
-      refuse(`it is a list of plugins, and ${quote(fileName)} is no name for one: want .conflist; set CNI_CONF_NAME`);
-    if (plugins === undefined && type !== undefined) {
-      const choice = "make it a list, or set CNI_CONF_NAME to a name that ends in .conf";
-      refuse(`"plugins": got nothing, want a list of plugins: a single one is not read from ${quote(fileName)}; ${choice}`);
-    }
-    if (!Array.isArray(plugins) || plugins.length === 0) return refuse(`"plugins": got ${quoteValue(plugins)}, want a list of plugins`);
-    for (const [index, plugin] of plugins.entries()) {
-      const own: unknown = isJsonObject(plugin) ? plugin["type"] : undefined;
-      if (typeof own !== "string" || own === "") refuse(`"plugins[${index}].type": got ${quoteValue(own)}, want the name of a plugin`);
-    }
-    refuseMisfit(findMisfitOfList(document));
-    for (const [index, plugin] of plugins.entries())
-      if (isJsonObject(plugin)) refuseMisfit(findMisfitOfPlugin(plugin), `plugins[${index}].`);
-  } else if (typeof type !== "string" || type === "") refuse(`"type": got ${quoteValue(type)}, want the name of a plugin`);
-  else refuseMisfit(findMisfitOfPlugin(document));
+  if (!isJsonObject(document)) return `got ${quoteValue(document)}, want a JSON object`;
+  const { name, plugins } = document;
+  if (typeof name !== "string" || !isName(name, "_.-")) return `"name": got ${quoteValue(name)}, want letters, digits, "_", "." and "-"`;
+  if (fileName.endsWith(LIST_EXTENSION)) return findFaultOfList(document, fileName);
+  if (plugins === undefined) return findFaultOfPlugin(document);
+  return `it is a list of plugins, and ${quote(fileName)} is no name for one: want ${LIST_EXTENSION}; set CNI_CONF_NAME`;
+}
+
+function findFaultOfList(document: JsonObject, fileName: string): string | undefined {
+  const { plugins, type } = document;
+  if (plugins === undefined && type !== undefined) {
+    const choice = "make it a list, or set CNI_CONF_NAME to a name that ends in .conf";
+    return `"plugins": got nothing, want a list of plugins: a single one is not read from ${quote(fileName)}; ${choice}`;
+  }
+  if (!Array.isArray(plugins) || plugins.length === 0) return `"plugins": got ${quoteValue(plugins)}, want a list of plugins`;
+  for (const [index, plugin] of plugins.entries()) {
+    const own: unknown = isJsonObject(plugin) ? plugin["type"] : undefined;
+    if (!isPluginName(own)) return `"plugins[${index}].type": got ${quoteValue(own)}, want the name of a plugin`;
+  }
+  const misfit = findMisfitOfList(document);
+  if (misfit !== undefined) return toMisfitText(misfit);
+  for (const [index, plugin] of plugins.entries()) {
+    const own = isJsonObject(plugin) ? findMisfitOfPlugin(plugin) : undefined;
+    if (own !== undefined) return toMisfitText(own, `plugins[${index}].`);
+  }
+  return undefined;
+}
+
+function findFaultOfPlugin(document: JsonObject): string | undefined {
+  const { type } = document;
+  if (!isPluginName(type)) return `"type": got ${quoteValue(type)}, want the name of a plugin`;
+  const misfit = findMisfitOfPlugin(document);
+  return misfit && toMisfitText(misfit);
+}
+
+function isPluginName(type: unknown): boolean {
+  return typeof type === "string" && type !== "";
+}
+
+/** @param where the entry is that has it: `plugins[0].` */
+function toMisfitText({ name, value, want }: Misfit, where = ""): string {
+  return `"${where}${name}": got ${quoteValue(value)}, want ${want}`;
 }
