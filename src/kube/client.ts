@@ -67,6 +67,12 @@ export interface DeleteOptions extends CallOptions {
 
 const PAGE_SIZE = 500;
 
+/** A page as it comes. @see Kubernetes API, meta/v1, ListMeta */
+interface ListAnswer<T> {
+  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly T[] | null;
+}
+
 /** @see Kubernetes API, meta/v1, PartialObjectMetadataList */
 const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
@@ -124,23 +130,14 @@ export class KubeClient {
 
   /** One page of a list; the first without a token. */
   async listPage<T extends KubeObject>(type: ResourceType<T>, options: ListOptions, continueToken?: string): Promise<KubeList<T>> {
-    const { namespace, labelSelector, fieldSelector, pageSize = PAGE_SIZE, resourceVersion, isMetadataOnly = false } = options;
-    const query = { labelSelector, fieldSelector, limit: pageSize === 0 ? undefined : pageSize, continue: continueToken };
-    const isFirst = continueToken === undefined;
-    const request = toRequest(
-      "list",
-      type,
-      { namespace },
-      {
-        query: { ...query, ...(isFirst && { resourceVersion }) },
-        isRepeatable: true,
-        accept: isMetadataOnly ? METADATA_LIST : undefined,
-      },
-    );
-    const { metadata, items } = await this.#call<{
-      readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
-      readonly items?: readonly T[] | null;
-    }>(request, options);
+    const { namespace, labelSelector, fieldSelector, pageSize = PAGE_SIZE, isMetadataOnly = false } = options;
+    const limit = pageSize === 0 ? undefined : pageSize;
+    // A token says which state it is of.
+    const resourceVersion = continueToken === undefined ? options.resourceVersion : undefined;
+    const query = { labelSelector, fieldSelector, limit, continue: continueToken, resourceVersion };
+    const accept = isMetadataOnly ? METADATA_LIST : undefined;
+    const request = toRequest("list", type, { namespace }, { query, isRepeatable: true, accept });
+    const { metadata, items } = await this.#call<ListAnswer<T>>(request, options);
     if (items !== undefined && items !== null && !(Array.isArray(items) && items.every(isApiObject))) throw noApiServer(request, "list");
     const { resourceVersion: revision = "", continue: next = "" } = metadata;
     return { items: items ?? [], resourceVersion: revision, continueToken: next === "" ? undefined : next };
@@ -156,12 +153,8 @@ export class KubeClient {
     const { subresource } = options;
     // An object's name is in its path only for a subresource of it.
     const target = subresource === undefined ? { namespace } : { namespace, name, subresource };
-    const request = toRequest("create", type, target, {
-      query: toWriteQuery(options),
-      newName: name,
-      body: encode(type, object, subresource),
-    });
-    return await this.#call<T>(request, options);
+    const parts = { query: toWriteQuery(options), newName: name, body: encode(type, object, subresource) };
+    return await this.#call<T>(toRequest("create", type, target, parts), options);
   }
 
   /**
@@ -171,13 +164,9 @@ export class KubeClient {
    */
   async update<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<T> {
     const { subresource } = options;
-    const request = toRequest(
-      "update",
-      type,
-      { ...nameOf(object.metadata, type), subresource },
-      { query: toWriteQuery(options), body: encode(type, object) },
-    );
-    return await this.#call<T>(request, options);
+    const target = { ...nameOf(object.metadata, type), subresource };
+    const body = encode(type, object);
+    return await this.#call<T>(toRequest("update", type, target, { query: toWriteQuery(options), body }), options);
   }
 
   /**
@@ -186,10 +175,8 @@ export class KubeClient {
    */
   async patch<T extends KubeObject>(type: ResourceType<T>, ref: ObjectName, patch: Patch, options: WriteOptions = {}): Promise<T> {
     const { subresource } = options;
-    return await this.#call<T>(
-      toRequest("patch", type, { ...ref, subresource }, { query: toWriteQuery(options), ...encodePatch(patch) }),
-      options,
-    );
+    const parts = { query: toWriteQuery(options), ...encodePatch(patch) };
+    return await this.#call<T>(toRequest("patch", type, { ...ref, subresource }, parts), options);
   }
 
   /**
@@ -201,8 +188,9 @@ export class KubeClient {
   async apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions): Promise<T> {
     const { subresource, force } = options;
     const target = { ...nameOf(object.metadata, type), subresource };
-    const body = { body: encode(type, object), contentType: APPLY_CONTENT_TYPE, isRepeatable: true };
-    return await this.#call<T>(toRequest("patch", type, target, { query: { ...toWriteQuery(options), force }, ...body }), options);
+    const query = { ...toWriteQuery(options), force };
+    const parts = { query, body: encode(type, object), contentType: APPLY_CONTENT_TYPE, isRepeatable: true };
+    return await this.#call<T>(toRequest("patch", type, target, parts), options);
   }
 
   /**
