@@ -28,7 +28,7 @@ export class ConfFolder {
   }
 
   /** Works in it while no other installer does. @throws NetplugError */
-  async locked<T>(work: () => T, stopped = this.#host.stopped): Promise<T> {
+  async locked<T extends boolean | void>(work: () => T, stopped = this.#host.stopped): Promise<T> {
     return await withFolderLock({ ...this.#host, stopped }, this.path, work, [tlsFolderIn(this.path)]);
   }
 

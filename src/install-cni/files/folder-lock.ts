@@ -13,10 +13,11 @@ const POLL_INTERVAL_MS = 50;
 /**
  * Works in a folder while no other installer does, after it has removed what one that was killed left behind.
  *
+ * @param work synchronous: a promise would go on without the lock, so its type refuses one
  * @param below folders inside it that are worked in too; they need not exist
  * @throws NetplugError tryAgainLater when another installer does not finish, ioFailure
  */
-export async function withFolderLock<T>(
+export async function withFolderLock<T extends boolean | void>(
   host: Pick<InstallHost, "clock" | "disk" | "stopped">,
   folder: string,
   work: () => T,
