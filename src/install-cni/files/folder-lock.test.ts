@@ -18,17 +18,3 @@ test("work in a folder is over, and has its result, before others get the lock",
   expect(await withFolderLock(host, "/conf", () => done.push("work") === 1)).toBe(true);
   expect(done).toEqual(["work", "unlock"]);
 });
-
-test("work that would go on without the lock is refused by its type, whether or not it has a result", async () => {
-  const { done, host } = openFolder();
-  const work = async (): Promise<void> => {
-    await Promise.resolve();
-    done.push("work");
-  };
-  // @ts-expect-error: it returns a promise
-  await withFolderLock(host, "/conf", work);
-  // @ts-expect-error: it returns a promise
-  await withFolderLock(host, "/conf", async () => (await work(), true));
-  // What the type is for.
-  expect(done[0]).toBe("unlock");
-});

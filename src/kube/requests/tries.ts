@@ -22,7 +22,7 @@ export class Tries {
   /** When there is no time left, by the monotonic clock. */
   readonly #end: number;
   #login: Login;
-  /** How many have begun. */
+  /** The number of the one that {@link login} is for, from 1. */
   #count = 1;
   /** Whether other credentials were found after a refusal. */
   #hasRenewed = false;

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { testSeed } from "../../../../test/support/seed.ts";
 import type { Resource } from "../../../api/resource.ts";
-import { type EndpointState, toClearingPatch, toRecordingPatch, toState } from "./endpoint-state.ts";
+import { type EndpointState, fromRevision, toClearingPatch, toRecordingPatch, toRevision, toState } from "./endpoint-state.ts";
 
 const NETWORKS = "10.65.0.7/32,fd65::7/128";
 
@@ -50,4 +52,15 @@ describe("a patch", () => {
       { ...values[2], value: "" },
     ] as never);
   });
+});
+
+test("a revision is another for every state, and reads as what it was made of", () => {
+  const text = fc.oneof(fc.string(), fc.constantFrom("", "~", "=", "a/b", "%2F"));
+  const state = fc
+    .record({ uid: fc.uuid(), containerID: fc.option(text, { nil: undefined }), podIPs: text, isAnnotated: fc.boolean() })
+    .map((one): EndpointState => ({ ...one, isAnnotated: one.isAnnotated || one.containerID !== undefined }));
+  fc.assert(
+    fc.property(state, (one) => expect(fromRevision(toRevision(one))).toEqual(one)),
+    { seed: testSeed() },
+  );
 });

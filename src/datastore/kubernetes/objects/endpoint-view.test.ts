@@ -1,6 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
-import { testSeed } from "../../../../test/support/seed.ts";
 import { BOUND_TO } from "../../../api/kubernetes-pod.ts";
 import { endingAddresses, reportedAddresses } from "../../../api/reported-addresses.ts";
 import type { Pod } from "../../../kube/core-types.ts";
@@ -172,16 +170,5 @@ describe("a revision", () => {
     expect(revisionOf(recorded({ containerID: "" }))).toEqual({ ...state, containerID: "", isAnnotated: true });
     expect(revisionOf(recorded(C1))).toEqual({ uid: "uid-1", containerID: "c1", podIPs: NETWORKS, isAnnotated: true });
     expect(revisionOf(recorded(C1), "net1")).toEqual({ ...state, isAnnotated: true });
-  });
-
-  test("is another for every state, and reads as what it was made of", () => {
-    const text = fc.oneof(fc.string(), fc.constantFrom("", "~", "=", "a/b", "%2F"));
-    const state = fc
-      .record({ uid: fc.uuid(), containerID: fc.option(text, { nil: undefined }), podIPs: text, isAnnotated: fc.boolean() })
-      .map((one): EndpointState => ({ ...one, isAnnotated: one.isAnnotated || one.containerID !== undefined }));
-    fc.assert(
-      fc.property(state, (one) => expect(fromRevision(toRevision(one))).toEqual(one)),
-      { seed: testSeed() },
-    );
   });
 });
