@@ -13,10 +13,10 @@ interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "load
   /** Gets what the log should be told. */
   readonly defects?: Set<string>;
   /**
-   * Gets the addresses that a commit was to give to the attachment, unless the commit was refused. More than the outcome calls new: where the reply
-   * was lost, the next decision finds them.
+   * Gets, of each commit that was not refused, the addresses that it was to give to the attachment. More than the outcome calls new: where the
+   * reply was lost, the next decision finds them.
    */
-  readonly sent?: Address[];
+  readonly sent?: (readonly Address[])[];
 }
 
 /**
@@ -30,10 +30,8 @@ export async function allocate(
   request: AddressRequest,
   options: AllocateOptions = {},
 ): Promise<readonly AllocatedAddress[]> {
-  /** What decisions gave that the attachment did not have: of a commit that failed, a part may be written. */
-  const taken: Address[] = [];
-  /** Those of the last decision. */
-  let added: readonly Address[] = [];
+  /** What each decision gave to the attachment, which did not have it: of a commit that failed, a part may be written. */
+  const added: (readonly Address[])[] = [];
   /** What the last decision that came to nothing threw. */
   let refusal: unknown;
   const decide = (known: Facts, attempt: Try): Decision<readonly AllocatedAddress[]> => {
@@ -44,9 +42,8 @@ export async function allocate(
       if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
       // Thrown inside the decision, so that `transact()` decides again on the newest lists.
       if ("error" in outcome) throw outcome.error;
-      added = outcome.addresses.flatMap(({ address, isNew }) => (isNew ? [address] : []));
-      taken.push(...added);
-      return { writes: plan.writes, result: outcome.addresses, prefetch: plan.prefetch, served: plan.served };
+      added.push(outcome.addresses.flatMap(({ address, isNew }) => (isNew ? [address] : [])));
+      return { ...plan, result: outcome.addresses };
     } catch (thrown) {
       refusal = thrown;
       throw thrown;
@@ -55,16 +52,17 @@ export async function allocate(
   const { sent = [] } = options;
   const beforeCommit = (): void => {
     options.beforeCommit?.();
-    sent.push(...added);
+    sent.push(added.at(-1) ?? []);
   };
   const onOutcome = (isApplied: boolean): void => {
-    if (!isApplied) sent.splice(sent.length - added.length);
+    if (!isApplied) sent.pop();
     options.onOutcome?.(isApplied);
   };
   try {
     return await transact(ports, allocationQueries([request]), decide, { ...options, beforeCommit, onOutcome });
   } catch (thrown) {
-    if (thrown === refusal && taken.length > 0) await releasePart(ports, request, taken, options);
+    const given = added.flat();
+    if (thrown === refusal && given.length > 0) await releasePart(ports, request, given, options);
     throw thrown;
   }
 }
@@ -76,11 +74,11 @@ export async function allocate(
 async function releasePart(
   ports: TransactPorts,
   { owner }: AddressRequest,
-  taken: readonly Address[],
+  given: readonly Address[],
   { beforeCommit }: AllocateOptions,
 ): Promise<void> {
   const decide = (facts: Facts, { now }: Try): Decision<void> => {
-    const { writes } = planReleaseOf((other) => isSameAttachment(other, owner), owner.node, facts, now, taken);
+    const { writes } = planReleaseOf((other) => isSameAttachment(other, owner), owner.node, facts, now, given);
     return { writes, result: undefined };
   };
   try {

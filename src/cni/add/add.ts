@@ -95,14 +95,12 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   // Whoever asks for this very address may want to route through that pod. For a delegate's address, and for one that the attachment had before,
   // there is no other choice.
   const isOnlyChoice = !("ipam" in request) || askerOf(request) !== undefined;
-  const mayBeGateway = (): boolean => isOnlyChoice || recording.taken.length === 0;
+  const mayBeGateway = (): boolean => isOnlyChoice || recording.taken === undefined;
   const linkWork = new LinkWork({ call, hold, sockets, mayBeGateway, isReplacing: existing !== undefined, undo });
   // Pushed before any link is made, so that addresses are released only once the link is gone.
   const release = (): Promise<void> | undefined => {
     const { taken } = recording;
-    return taken.length > 0
-      ? import("./withdraw-attachment.ts").then(({ withdrawAttachment }) => withdrawAttachment(call, hold, taken))
-      : undefined;
+    return taken && import("./withdraw-attachment.ts").then(({ withdrawAttachment }) => withdrawAttachment(call, hold, taken));
   };
   undo.push({ what: "release addresses and endpoint", undo: release });
   const plan = await recording.commit(facts, linkWork);

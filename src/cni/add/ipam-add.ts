@@ -24,6 +24,7 @@ import { beginReading, transactPortsOf } from "../transact-ports.ts";
 import { checkAddable } from "./addable.ts";
 import { requireUnused } from "./address-in-use/routed.ts";
 import { renewAddresses } from "./renew.ts";
+import type { Taken } from "./withdraw-attachment.ts";
 
 /**
  * During a slow ADD the main plugin and the runtime may end, and the next runtime may call DEL and remove the namespace. Nobody would then call
@@ -47,32 +48,35 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   // Or may have: what an earlier ADD got stays to be released, because nobody may be left who would call DEL for it.
   let hasOlder = await cancelPending(call, hold, pending?.write);
   const isEnded = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
-  // Widened, because the compiler does not see that `beforeCommit` changes it.
-  let taken = "nothing" as Taken;
+  // What was sent may have been carried out or refused, or have renewed what an earlier ADD got. Widened, because the compiler does not see that
+  // `beforeCommit` changes it.
+  let hasSent = false as boolean;
   const beforeCommit = (): void => {
     hold.beforeCommit();
-    taken = "unknown";
+    hasSent = true;
   };
+  // No earlier ADD got them, and nobody was told of them. The attachment may have more.
+  let newAddresses: readonly Address[] = [];
   try {
-    const { result, newAddresses, askedBy } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.onOutcome });
+    const { result, askedBy, ...given } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.onOutcome });
     hold.noteRecorded();
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isEnded()) hold.requireHeld();
+    ({ newAddresses } = given);
     if (newAddresses.length > 0) {
-      taken = newAddresses;
       hasOlder ||= newAddresses.length < result.ips.length;
       // `ptp` would take over the route of whoever uses the address.
       requireUnused(kernel, newAddresses, { netns, askedBy });
     }
     answer(result);
   } catch (thrown) {
-    const lost = isEnded() ? "all" : typeof taken === "string" ? undefined : taken;
-    if (lost !== undefined) {
+    const isAll = isEnded();
+    if (isAll || newAddresses.length > 0) {
       pending?.leave();
-      await release(call, hold, thrown, lost);
+      await release(call, hold, thrown, { addresses: newAddresses, isAll });
       // The release has removed the note.
-      if (hasOlder && lost !== "all") pending?.leave();
-    } else if (hasOlder || taken === "unknown" || hold.isCommitUnderWay) pending?.leave();
+      if (hasOlder && !isAll) pending?.leave();
+    } else if (hasOlder || hasSent) pending?.leave();
     else pending?.drop();
     throw thrown;
   }
@@ -82,20 +86,13 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
 }
 
 /**
- * What an ADD has taken when it fails. `nothing`: it has sent no commit. `unknown`: it has sent one, which may have been carried out or refused, or have
- * renewed what an earlier ADD got. Else addresses that no earlier ADD got, and of which nobody was told; the attachment may have more.
- */
-type Taken = "nothing" | "unknown" | readonly Address[];
-
-/**
- * Releases addresses of the attachment of an ADD that has failed.
+ * Releases what an ADD that has failed took.
  *
  * @param cause why it failed
- * @param addresses "all": all that it has
  * @throws {UndoFailed} when it cannot; that also keeps the ADD from running again, which would find the addresses allocated, and give them
  */
-async function release(call: Call, hold: Hold, cause: unknown, addresses: readonly Address[] | "all"): Promise<void> {
-  const released = await settle(async () => await (await import("./withdraw-attachment.ts")).withdrawAttachment(call, hold, addresses));
+async function release(call: Call, hold: Hold, cause: unknown, taken: Taken): Promise<void> {
+  const released = await settle(async () => await (await import("./withdraw-attachment.ts")).withdrawAttachment(call, hold, taken));
   if (!released.ok) throw new UndoFailed(cause, [new Error(`release addresses: ${messageOf(released.error)}`)]);
 }
 
@@ -109,7 +106,7 @@ async function giveAddresses(call: Call, early: AddressRequest | undefined, { be
   const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
   const request = early ?? toAddressRequest(call, await kubernetes?.toPodFacts(undefined));
   const defects = new Set<string>();
-  const sent: Address[] = [];
+  const sent: (readonly Address[])[] = [];
   const allocateFrom = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {
     const options = { facts: known, loadPrefetch: prefetch.load, beforeCommit, onOutcome, defects, sent };
     const given = await ledger.time("datastore", () => allocate(ports, request, options));
@@ -121,7 +118,7 @@ async function giveAddresses(call: Call, early: AddressRequest | undefined, { be
   const addresses = allocated.map(({ address }) => address);
   return {
     result: toIpamResult(allocated),
-    newAddresses: addresses.filter((address) => sent.some((one) => equalAddresses(one, address))),
+    newAddresses: addresses.filter((address) => sent.flat().some((one) => equalAddresses(one, address))),
     askedBy: request.namedBy?.addresses,
   };
 }

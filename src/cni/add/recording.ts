@@ -11,6 +11,7 @@ import type { Call } from "../call.ts";
 import { beginReading, loadPrefetch, transactPortsOf } from "../transact-ports.ts";
 import type { KeptLink } from "./kept-link.ts";
 import type { LinkWork } from "./link-work.ts";
+import type { Taken } from "./withdraw-attachment.ts";
 
 /** The plan of an ADD that can be carried out. */
 type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
@@ -38,18 +39,19 @@ interface Attaching {
 /** The recording of one attachment: its addresses and its record, in one commit. */
 export class Recording {
   readonly #attaching: Attaching;
-  #taken: readonly Address[] | "all" = [];
+  /** What each decision gave to the attachment: of its commit a part may be written, even where it was refused, or its reply lost. */
+  #added: readonly Address[] = [];
+  /** Whether others may have given addresses to it, which had none before. */
+  #isQueued = false;
 
   constructor(attaching: Attaching) {
     this.#attaching = attaching;
   }
 
-  /**
-   * What a failed ADD releases: the addresses that it may have taken, "all" where it had none before and others may have taken some for it. With
-   * none it leaves the record, too, which may be an earlier ADD's.
-   */
-  get taken(): readonly Address[] | "all" {
-    return this.#taken;
+  /** What a failed ADD releases; undefined: nothing, and it leaves the record, too, which may be an earlier ADD's. */
+  get taken(): Taken | undefined {
+    if (!this.#isQueued && this.#added.length === 0) return undefined;
+    return { addresses: this.#added, isAll: this.#isQueued };
   }
 
   /**
@@ -64,7 +66,7 @@ export class Recording {
       if (wanted) {
         // Whoever has the turn may send it in its own commit.
         hold.noteCommitOfOthers();
-        this.#taken = "all";
+        this.#isQueued = true;
       }
       return wanted;
     };
@@ -78,16 +80,15 @@ export class Recording {
           const { plan, outcome, isKept } = this.#plan(known, attempt);
           for (const defect of plan.defects) defects.add(defect);
           if ("error" in outcome) throw outcome.error;
-          // Before the commit, whose reply may be lost. Those of earlier decisions stay: of their commits a part may be written.
-          if (this.#taken !== "all") this.#taken = this.#taken.concat(outcome.added);
-          return { writes: plan.writes, result: { ...outcome, isKept }, prefetch: plan.prefetch, served: plan.served };
+          this.#added = this.#added.concat(outcome.added);
+          return { ...plan, result: { ...outcome, isKept } };
         },
         { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome, ...linkWork.besideWrites() },
       ),
     );
     const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
     hold.noteRecorded();
-    if (this.#taken === "all" || planned.isNew || planned.isKept || !("ipam" in request)) return planned;
+    if (this.#isQueued || planned.isNew || planned.isKept || !("ipam" in request)) return planned;
     const { renewAddresses } = await import("./renew.ts");
     if (await renewAddresses(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
     return await this.commit(await beginReading(call, addQueries([request])), linkWork);

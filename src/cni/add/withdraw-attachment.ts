@@ -7,15 +7,22 @@ import { type Call, withUndoDeadline } from "../call.ts";
 import { unlessTaken } from "../pending-release/after-failed-add.ts";
 import { withdraw } from "../withdraw/withdraw.ts";
 
+/** What a failed ADD takes back of its attachment's addresses. */
+export interface Taken {
+  /** Those that it may have taken: the attachment did not have them before. */
+  readonly addresses: readonly Address[];
+  /** Whether it is all that the attachment has, by whomever it was taken. */
+  readonly isAll: boolean;
+}
+
 /**
- * Reads and removes the attachment's addresses and its record, unless a newer ADD has taken the attachment.
+ * Reads and removes what was taken, and the attachment's record, unless a newer ADD has taken the attachment.
  *
- * @param addresses of its addresses only these
  * @throws {NetplugError}
  */
-export async function withdrawAttachment(call: Call, hold: Hold, addresses: readonly Address[] | "all"): Promise<void> {
+export async function withdrawAttachment(call: Call, hold: Hold, { addresses, isAll }: Taken): Promise<void> {
   const undoing = withUndoDeadline(call);
   await unlessTaken(undoing, hold, async () => {
-    await withdraw(undoing, { ...toDelRequest(undoing), addresses: addresses === "all" ? undefined : addresses });
+    await withdraw(undoing, { ...toDelRequest(undoing), addresses: isAll ? undefined : addresses });
   });
 }
