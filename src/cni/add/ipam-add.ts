@@ -58,8 +58,8 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   // No earlier ADD got them, and nobody was told of them. The attachment may have more.
   let newAddresses: readonly Address[] = [];
   try {
-    const { result, askedBy, ...given } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.onOutcome });
-    hold.noteRecorded();
+    const { result, askedBy, ...given } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.commits.onEnd });
+    hold.commits.noteRecorded();
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isEnded()) hold.requireHeld();
     ({ newAddresses } = given);
@@ -132,7 +132,10 @@ function toIpamResult(addresses: readonly AllocatedAddress[]): CniResult {
 }
 
 /** For `transact()`. */
-type AroundCommit = Pick<Hold, "beforeCommit" | "onOutcome">;
+interface AroundCommit {
+  readonly beforeCommit: () => void;
+  readonly onOutcome: (isApplied: boolean) => void;
+}
 
 interface Given {
   readonly result: CniResult;

@@ -50,8 +50,7 @@ export class Recording {
 
   /** What a failed ADD releases; undefined: nothing, and it leaves the record, too, which may be an earlier ADD's. */
   get taken(): Taken | undefined {
-    if (!this.#isQueued && this.#added.length === 0) return undefined;
-    return { addresses: this.#added, isAll: this.#isQueued };
+    return this.#isQueued || this.#added.length > 0 ? { addresses: this.#added, isAll: this.#isQueued } : undefined;
   }
 
   /**
@@ -61,17 +60,17 @@ export class Recording {
    */
   async commit(facts: Facts, linkWork: LinkWork): Promise<Planned> {
     const { call, hold, request, keptLink } = this.#attaching;
+    const { beforeCommit, commits } = hold;
     const queueRequest = (): AddressRequest | undefined => {
       const wanted = keptLink ? undefined : toQueueableRequest(request, facts);
       if (wanted) {
         // Whoever has the turn may send it in its own commit.
-        hold.noteCommitOfOthers();
+        commits.noteSent();
         this.#isQueued = true;
       }
       return wanted;
     };
     const defects = new Set<string>();
-    const { beforeCommit, onOutcome } = hold;
     const recording = call.ledger.time("datastore", () =>
       transact(
         transactPortsOf(call),
@@ -83,11 +82,11 @@ export class Recording {
           this.#added = this.#added.concat(outcome.added);
           return { ...plan, result: { ...outcome, isKept } };
         },
-        { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome, ...linkWork.besideWrites() },
+        { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome: commits.onEnd, ...linkWork.besideWrites() },
       ),
     );
     const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
-    hold.noteRecorded();
+    commits.noteRecorded();
     if (this.#isQueued || planned.isNew || planned.isKept || !("ipam" in request)) return planned;
     const { renewAddresses } = await import("./renew.ts");
     if (await renewAddresses(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;

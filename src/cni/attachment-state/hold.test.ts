@@ -143,10 +143,10 @@ test("a repeated ADD that fails hides no success from a GC", () => {
 describe("a failed ADD is over only when nothing may arrive that was sent for it:", () => {
   const events = {
     sent: (held: Hold) => held.beforeCommit(),
-    "sent by others": (held: Hold) => held.noteCommitOfOthers(),
-    applied: (held: Hold) => held.onOutcome(true),
-    refused: (held: Hold) => held.onOutcome(false),
-    recorded: (held: Hold) => held.noteRecorded(),
+    "sent by others": ({ commits }: Hold) => commits.noteSent(),
+    applied: ({ commits }: Hold) => commits.onEnd(true),
+    refused: ({ commits }: Hold) => commits.onEnd(false),
+    recorded: ({ commits }: Hold) => commits.noteRecorded(),
   };
   test.each<[mayArrive: boolean, happened: readonly (keyof typeof events)[]]>([
     [false, []],
@@ -166,7 +166,7 @@ describe("a failed ADD is over only when nothing may arrive that was sent for it
     const world = createWorld();
     const held = hold(world);
     for (const event of happened) events[event](held);
-    expect(held.isCommitUnderWay).toBe(mayArrive);
+    expect(held.commits.mayArrive).toBe(mayArrive);
     held[Symbol.dispose]();
     expect(readHold(world.call)?.isOver).toBe(!mayArrive);
   });

@@ -27,11 +27,41 @@ import { appendToNodeFile, tolerate } from "./node-files.ts";
  */
 export type HoldState = "held" | "ended" | "taken" | "unknown";
 
+/** Commits that were sent for an attachment, and of which no outcome is known. */
+export class CommitsUnderWay {
+  #number = 0;
+
+  /** Whether there are any: each may arrive after this process has given up, or was killed. */
+  get mayArrive(): boolean {
+    return this.#number > 0;
+  }
+
+  /** Notes one: of an ADD, of an earlier ADD whose pending release it cancels, or of a call that serves the queue. */
+  noteSent(): void {
+    this.#number++;
+  }
+
+  /**
+   * Notes that one was applied or refused: for `transact()`. One that is applied, and changes the same blocks, shows that an earlier one whose
+   * reply was lost will be refused.
+   */
+  readonly onEnd = (isApplied: boolean): void => {
+    this.#number = isApplied ? 0 : this.#number - 1;
+  };
+
+  /** Notes that what the ADD wants is recorded: no commit that was sent before can change that any more. */
+  noteRecorded(): void {
+    this.#number = 0;
+  }
+}
+
 /**
  * An ADD's hold of its attachment. It outlives the ADD: a DEL ends it. Disposing of it notes that the ADD is over, for that DEL, unless a commit
  * may still arrive.
  */
 export class Hold implements Disposable {
+  /** Those of this ADD, and of others for its attachment. */
+  readonly commits = new CommitsUnderWay();
   readonly #call: LocalCall;
   readonly #netns: Netns | undefined;
   /** What this ADD writes into the file, whenever it does. */
@@ -39,8 +69,6 @@ export class Hold implements Disposable {
   /** Undefined: not written. */
   #takenAt: number | undefined;
   #hasSucceeded = false;
-  /** Commits that were sent, and of which no outcome is known. */
-  #underWay = 0;
 
   /**
    * Takes hold of the call's attachment. When the file cannot be written, {@link requireHeld} checks only the namespace.
@@ -51,11 +79,10 @@ export class Hold implements Disposable {
   constructor(call: LocalCall, netns: Netns | undefined) {
     const earlier = tolerate(call, () => readHold(call));
     if (earlier !== undefined && isNewer(call, earlier)) throw toTaken(call, earlier);
-    const { environment, host, plugin } = call;
-    const { processId, callerId } = host;
+    const { processId, callerId } = call.host;
     this.#call = call;
     this.#netns = netns;
-    this.#own = { path: netns?.path ?? environment.netns ?? "", id: netns?.id ?? "", plugin, processId, callerId };
+    this.#own = { path: netns?.path ?? call.environment.netns ?? "", id: netns?.id ?? "", plugin: call.plugin, processId, callerId };
     this.#take();
   }
 
@@ -96,34 +123,11 @@ export class Hold implements Disposable {
     if (state === "taken") throw toTaken(this.#call, note);
   };
 
-  /**
-   * Whether a commit was sent, by this ADD or one before it, of which no outcome is known: it may arrive after this process has given up, or was
-   * killed.
-   */
-  get isCommitUnderWay(): boolean {
-    return this.#underWay > 0;
-  }
-
-  /** For `transact()`: {@link requireHeld}, and a commit is sent. */
+  /** For `transact()`: {@link requireHeld}, and one of {@link commits} is sent. */
   readonly beforeCommit = (): void => {
     this.requireHeld();
-    this.#underWay++;
+    this.commits.noteSent();
   };
-
-  /** For `transact()`. A commit that is applied, and changes the same blocks, shows that an earlier one whose reply was lost will be refused. */
-  readonly onOutcome = (isApplied: boolean): void => {
-    this.#underWay = isApplied ? 0 : this.#underWay - 1;
-  };
-
-  /** Notes a commit under way that this ADD has not sent itself: one of an earlier ADD, or of a call that serves the queue. */
-  noteCommitOfOthers(): void {
-    this.#underWay++;
-  }
-
-  /** Notes that what the ADD wants is recorded: no commit that was sent before can change that any more. */
-  noteRecorded(): void {
-    this.#underWay = 0;
-  }
 
   /** Notes that this ADD has succeeded: for a GC that began before. Not in the file of an ADD that has the attachment by now in another namespace. */
   noteSuccess(): void {
@@ -132,7 +136,7 @@ export class Hold implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (!this.#hasSucceeded && !this.isCommitUnderWay) this.#append(() => "failed");
+    if (!this.#hasSucceeded && !this.commits.mayArrive) this.#append(() => "failed");
   }
 
   #take(): void {
@@ -144,8 +148,7 @@ export class Hold implements Disposable {
   }
 
   #append(end: () => string | number): void {
-    if (this.state() !== "held") return;
-    tolerate(this.#call, () => appendToNodeFile(this.#call, "attached", end()));
+    if (this.state() === "held") tolerate(this.#call, () => appendToNodeFile(this.#call, "attached", end()));
   }
 
   #look(): { readonly state: HoldState; readonly note?: HoldNote } {
@@ -162,7 +165,7 @@ export class Hold implements Disposable {
 }
 
 /** What the undo of an ADD asks of its hold. */
-export type HoldInUndo = Pick<Hold, "state" | "isSuperseded" | "isCommitUnderWay">;
+export type HoldInUndo = Pick<Hold, "state" | "isSuperseded" | "commits">;
 
 function toTaken(call: LocalCall, note: HoldNote | undefined): NetplugError {
   return toLost(call, `a newer ADD has it in ${quote(note?.path ?? "")}`);

@@ -15,7 +15,7 @@ import { waitForPendingLock } from "./lock.ts";
 export async function unlessTaken(call: LocalCall, hold: HoldInUndo, work: () => Promise<void>): Promise<void> {
   if (hold.state() === "unknown")
     throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
-  const mayArrive = hold.isCommitUnderWay && hasOwnIpam(call);
+  const mayArrive = hold.commits.mayArrive && hasOwnIpam(call);
   const wasThere = hasNodeFile(call, "unreleased");
   if (!wasThere) writePending(call, { ...NO_CONDITION, until: mayArrive ? lastArrival(call) : 0, addresses: [], pod: call.args.pod });
   using _lock = await waitForPendingLock(call);

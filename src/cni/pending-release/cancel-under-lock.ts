@@ -7,15 +7,11 @@ import type { LocalCall } from "../call.ts";
 import { waitForPendingLock } from "./lock.ts";
 
 /** @see cancelPending */
-export async function cancelUnderLock(
-  call: LocalCall,
-  hold: Pick<Hold, "noteCommitOfOthers">,
-  writeOwn: (() => void) | undefined,
-): Promise<boolean> {
+export async function cancelUnderLock(call: LocalCall, hold: Pick<Hold, "commits">, writeOwn: (() => void) | undefined): Promise<boolean> {
   using _lock = await waitForPendingLock(call);
   // What an earlier ADD has sent may still arrive: it is looked for after this ADD, unless this one's own commit changes the same blocks.
   const pending = tolerate(call, () => readPending(call));
-  if (pending !== undefined && mayArrive(call, pending.until)) hold.noteCommitOfOthers();
+  if (pending !== undefined && mayArrive(call, pending.until)) hold.commits.noteSent();
   const isReplaced = tolerate(call, () => {
     writeOwn?.();
     return writeOwn !== undefined;

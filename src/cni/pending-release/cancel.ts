@@ -12,7 +12,7 @@ import type { LocalCall } from "../call.ts";
  * @returns whether there was one: the attachment may have addresses of an earlier ADD
  * @throws NetplugError tryAgainLater when that release takes too long
  */
-export async function cancelPending(call: LocalCall, hold: Pick<Hold, "noteCommitOfOthers">, writeOwn?: () => void): Promise<boolean> {
+export async function cancelPending(call: LocalCall, hold: Pick<Hold, "commits">, writeOwn?: () => void): Promise<boolean> {
   if (hasNodeFile(call, "unreleased")) return await (await import("./cancel-under-lock.ts")).cancelUnderLock(call, hold, writeOwn);
   if (writeOwn !== undefined) tolerate(call, writeOwn);
   return false;

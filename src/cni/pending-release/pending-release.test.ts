@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../../test/support/time/fake-clock.ts";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import { Hold, type HoldInUndo, type HoldState } from "../attachment-state/hold.ts";
+import { CommitsUnderWay, Hold, type HoldInUndo, type HoldState } from "../attachment-state/hold.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { unlessTaken } from "./after-failed-add.ts";
 import { cancelPending } from "./cancel.ts";
@@ -17,11 +17,15 @@ const HELD = { ...PLACE, plugin: "netplug", isOver: true } as HoldNote;
 const inState = (state: HoldState, isSuperseded = false): HoldInUndo => ({
   state: () => state,
   isSuperseded: () => isSuperseded,
-  isCommitUnderWay: false,
+  commits: new CommitsUnderWay(),
 });
 
-/** For a cancellation that finds nothing of an earlier ADD's on its way. */
-const NO_HOLD = { noteCommitOfOthers: () => fails("there is no commit of others") };
+/** Of an ADD whose commit may still arrive. */
+function withCommit(): HoldInUndo {
+  const hold = inState("held");
+  hold.commits.noteSent();
+  return hold;
+}
 
 function untilOf({ clock }: LocalWorld): string {
   return `/run/netns/a\n${clock.now() + LONGEST_ADD_MS}\n1\n`;
@@ -109,8 +113,7 @@ describe("the pending release of an ADD of netplug-ipam", () => {
 
   test("is kept for as long as what it has sent may arrive", async () => {
     const world = createLocalWorld();
-    const hold = { ...inState("held"), isCommitUnderWay: true };
-    const mark = preparePendingOfAdd(world.call, { ...PLACE } as Parameters<typeof preparePendingOfAdd>[1], hold);
+    const mark = preparePendingOfAdd(world.call, { ...PLACE } as Parameters<typeof preparePendingOfAdd>[1], withCommit());
     await world.clock.advance(1);
     mark.leave();
     expect(world.files[FILE]).toBe(untilOf(world));
@@ -148,7 +151,7 @@ test.each([
 ])("the pending release of what undoes a step %s", async (_what, type, left) => {
   const world = createLocalWorld();
   Object.assign(world.call.config, { ipam: { type } });
-  await unlessTaken(world.call, { ...inState("held"), isCommitUnderWay: true }, async () => {});
+  await unlessTaken(world.call, withCommit(), async () => {});
   expect(world.files[FILE]).toBe(left);
 });
 
@@ -175,17 +178,17 @@ test("what undoes a step leaves an earlier pending release as it is where others
   expect(world.files[FILE]).toBe("/run/netns/b\n0\n2\n");
 });
 
-test.each<[what: string, text: string | null, isCommitUnderWay: boolean]>([
+test.each<[what: string, text: string | null, mayArrive: boolean]>([
   ["whose minute is over", "\n0\n\n", false],
   ["in whose minute something may arrive", `\n${fakeClock().now() + 1}\n\n`, true],
   ["that cannot be read", null, false],
-])("an ADD that cancels a pending release %s counts what was sent before as its own: %p", async (_what, text, isCommitUnderWay) => {
+])("an ADD that cancels a pending release %s counts what was sent before as its own: %p", async (_what, text, mayArrive) => {
   const world = createLocalWorld();
   world.files[FILE] = text;
   const hold = new Hold(world.call, undefined);
   await cancelPending(world.call, hold);
   expect(world.files[FILE]).toBeUndefined();
-  expect(hold.isCommitUnderWay).toBe(isCommitUnderWay);
+  expect(hold.commits.mayArrive).toBe(mayArrive);
 });
 
 test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | undefined]>([
@@ -197,7 +200,9 @@ test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | u
   const removed: string[] = [];
   const { remove } = world.call.host.files;
   Object.assign(world.call.host.files, { remove: (path: string) => (removed.push(path), remove(path)) });
-  await cancelPending(world.call, NO_HOLD, () => writeOwn(world));
+  const hold = inState("held");
+  await cancelPending(world.call, hold, () => writeOwn(world));
+  expect(hold.commits.mayArrive).toBe(false);
   expect(world.files).toEqual(left === undefined ? {} : { [FILE]: left });
   expect(removed).toEqual(left === undefined ? [FILE] : []);
 });
@@ -205,11 +210,13 @@ test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | u
 test("an ADD cancels a pending release, unless it is being carried out", async () => {
   const world = createLocalWorld();
   world.files[FILE] = "\n0\n\n";
-  await cancelPending(world.call, NO_HOLD);
+  const hold = inState("held");
+  await cancelPending(world.call, hold);
   expect(world.files).toEqual({});
   lockedBy(true)(world);
-  await cancelPending(world.call, NO_HOLD);
+  await cancelPending(world.call, hold);
   world.files[FILE] = "\n0\n\n";
-  await expect(cancelPending(world.call, NO_HOLD)).rejects.toThrow("the addresses of an earlier call are being released");
+  await expect(cancelPending(world.call, hold)).rejects.toThrow("the addresses of an earlier call are being released");
   expect(world.files[FILE]).toBe("\n0\n\n");
+  expect(hold.commits.mayArrive).toBe(false);
 });

@@ -27,6 +27,6 @@ export function preparePendingOfAdd(call: LocalCall, { path, id }: Netns, hold: 
   return {
     write: () => write(lastArrival(call)),
     drop: () => ifOwn(() => removeNodeFile(call, "unreleased")),
-    leave: () => ifOwn(() => write(hold.isCommitUnderWay ? lastArrival(call) : 0)),
+    leave: () => ifOwn(() => write(hold.commits.mayArrive ? lastArrival(call) : 0)),
   };
 }
