@@ -20,7 +20,7 @@ async function selectorsFor(...prefixes: readonly string[]): Promise<readonly st
   const batch = { list } as unknown as Batch; // nothing else of it is used
   const queries = prefixes.map((text): IndexQuery & Query => ({ type: "empty-blocks", within: parsePrefix(text), limit: 1 }));
   const reads = new IndexReads(
-    { batch, pagedLists: new PagedLists(systemClock), lostClaims: new LostClaims(systemClock), mayLag: true },
+    { batch, pagedLists: new PagedLists(systemClock), lostClaims: new LostClaims(systemClock), options: { mayLag: true } },
     queries,
   );
   await Promise.all(queries.map((query) => reads.answer(query)));
@@ -58,7 +58,7 @@ test("a slot whose claim was lost is taken as long as its block exists, although
     },
   } as unknown as Batch; // nothing else of it is used
   const query = { type: "claimed-blocks", within: parsePrefix("10.65.0.0/16"), limit: 9 } as const;
-  const reads = new IndexReads({ batch, pagedLists: new PagedLists(systemClock), lostClaims, mayLag: true }, [query]);
+  const reads = new IndexReads({ batch, pagedLists: new PagedLists(systemClock), lostClaims, options: { mayLag: true } }, [query]);
   expect(await reads.answer(query)).toEqual([
     { cidr: parsePrefix("10.65.0.0/26"), node: "n2" },
     { cidr: parsePrefix("10.65.0.64/26"), node: "" },
@@ -79,8 +79,8 @@ test.each([
   };
   const batch = { list } as unknown as Batch; // nothing else of it is used
   for (const mayLag of [true, false]) {
-    const sources = { batch, pagedLists: new PagedLists<never>(systemClock), lostClaims: new LostClaims(systemClock), mayLag };
-    await new IndexReads(sources, [query]).answer(query);
+    const round = { batch, pagedLists: new PagedLists<never>(systemClock), lostClaims: new LostClaims(systemClock), options: { mayLag } };
+    await new IndexReads(round, [query]).answer(query);
   }
   expect(asked).toEqual([isAllowed, false]);
 });

@@ -18,9 +18,7 @@ import type { EmptyBlock, Query, QueryOf } from "../../datastore.ts";
 import { cellAround, cellsOf, toBlockName } from "../objects/block-name.ts";
 import { BLOCK_LABELS, type BlockEntry, toBlockEntry, toStoredBlock } from "../objects/block-object.ts";
 import { type BlockObject, IPAM_BLOCKS } from "../objects/resource-types.ts";
-import type { LostClaims } from "../state/lost-claims.ts";
-import type { PagedLists } from "../state/paged-lists.ts";
-import type { Batch } from "./batch.ts";
+import type { Round } from "./round.ts";
 
 /** Queries that are answered by labels and annotations; records are read only of blocks that we came across a moment ago and no list shows. */
 export type IndexQuery = QueryOf<"block-of-address" | "count-blocks" | "claimed-blocks" | "empty-blocks" | "spare-blocks">;
@@ -33,28 +31,20 @@ const MAX_CELLS = 64;
 /** Cells that one request names for all queries together: at 40 characters each, its line still passes servers that accept 8 KiB. */
 const MAX_CELLS_TOGETHER = 128;
 
-/** What the index queries of one round are answered from. */
-export interface IndexSources {
-  readonly batch: Batch;
-  readonly pagedLists: PagedLists<BlockEntry>;
-  readonly lostClaims: LostClaims;
-  /**
-   * Whether the answer may be a moment old: if somebody has claimed the block since then, our claim fails. Not for the block of an address:
-   * the caller reads that block next, and with an old answer would look in the wrong place again and again.
-   */
-  readonly mayLag: boolean;
-}
-
 /** Answers the index queries of one round. */
 export class IndexReads {
-  readonly #sources: IndexSources;
+  readonly #round: Pick<Round, "batch" | "pagedLists" | "lostClaims">;
   /** The cells of all queries about few of them: one request asks for all. */
   readonly #cells: readonly string[];
+  /**
+   * Whether the answers may be a moment old: if somebody has claimed the block since then, our claim fails. Not for the block of an address:
+   * the caller reads that block next, and with an old answer would look in the wrong place again and again.
+   */
   readonly #mayLag: boolean;
 
-  constructor(sources: IndexSources, queries: readonly Query[]) {
-    this.#sources = sources;
-    this.#mayLag = sources.mayLag && queries.every(({ type }) => type !== "block-of-address");
+  constructor(round: Pick<Round, "batch" | "pagedLists" | "lostClaims" | "options">, queries: readonly Query[]) {
+    this.#round = round;
+    this.#mayLag = round.options.mayLag === true && queries.every(({ type }) => type !== "block-of-address");
     this.#cells = [...new Set(queries.filter(isIndexQuery).flatMap((query) => cellsFor(query) ?? []))].sort();
   }
 
@@ -82,18 +72,18 @@ export class IndexReads {
   async #page(query: QueryOf<"claimed-blocks" | "spare-blocks">, pick: (all: Entries) => Entries): Promise<Entries> {
     const { type, within, from, limit } = query;
     const list = `${type} ${toPrefixText(within)}`;
-    const found = this.#sources.pagedLists.continue(list, from?.value) ?? pick(await this.#list(query));
+    const found = this.#round.pagedLists.continue(list, from?.value) ?? pick(await this.#list(query));
     const rest = from === undefined ? found : found.filter(({ cidr }) => cidr.base >= from.value);
     const page = rest.slice(0, limit);
     const last = page.at(-1);
-    if (last !== undefined && rest.length > limit) this.#sources.pagedLists.keep(list, last.cidr.base + 1n, rest);
+    if (last !== undefined && rest.length > limit) this.#round.pagedLists.keep(list, last.cidr.base + 1n, rest);
     return page;
   }
 
   /** In address order. */
   async #list(query: IndexQuery): Promise<Entries> {
     const request = { labelSelector: this.#selectorFor(query), isMetadataOnly: true, mayLag: this.#mayLag };
-    const objects = await this.#sources.batch.list(IPAM_BLOCKS, request);
+    const objects = await this.#round.batch.list(IPAM_BLOCKS, request);
     const entries: BlockEntry[] = [];
     for (const { metadata } of objects) {
       const entry = toBlockEntry(metadata);
@@ -105,7 +95,7 @@ export class IndexReads {
 
   /** Blocks that we came across although no list shows them: those that still exist. */
   async #unlisted(query: IndexQuery, listed: Entries): Promise<Entries> {
-    const { batch, lostClaims } = this.#sources;
+    const { batch, lostClaims } = this.#round;
     const met = lostClaims.findIn("within" in query ? query.within : toHostPrefix(query.address));
     if (met.length === 0) return [];
     const names = new Set(listed.map(({ cidr }) => toPrefixText(cidr)));

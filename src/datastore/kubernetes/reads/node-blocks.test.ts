@@ -66,8 +66,8 @@ async function read({ objects = [], hint, hintOf = "n1" }: World): Promise<{
     batch,
     hints: hintOf === "nobody" ? undefined : hints,
     readCluster: () => Promise.resolve("u1"),
-    onAnotherRound: () => asked.push("another round"),
-    isDamageReported: false,
+    onRound: () => asked.push("another round"),
+    options: {},
   });
   return { found, asked, written };
 }

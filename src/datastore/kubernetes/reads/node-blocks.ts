@@ -8,8 +8,8 @@ import { parseBlockName, toBlockName } from "../objects/block-name.ts";
 import { holderLabel, isEnding, refOfObject, toStoredBlock } from "../objects/block-object.ts";
 import type { BlockObject } from "../objects/resource-types.ts";
 import { IPAM_BLOCKS } from "../objects/resource-types.ts";
-import type { BlockHints } from "../state/block-hints.ts";
 import type { Batch } from "./batch.ts";
+import type { Round } from "./round.ts";
 
 /** What a node has. */
 export interface NodeBlocks {
@@ -21,36 +21,27 @@ export interface NodeBlocks {
   readonly borrowed: readonly { readonly ref: BlockRef; readonly stored: Stored<Block> | undefined }[];
 }
 
-/** What is shared with the other reads of the round. */
-export interface NodeReads {
-  readonly batch: Batch;
-  readonly hints: BlockHints | undefined;
-  /** UID of the cluster's information; "" where there is none. */
-  readonly readCluster: () => Promise<string>;
-  /** Called before a second round begins. */
-  readonly onAnotherRound: () => void;
-  /** Whether objects that are no blocks are left out, because another read reports them; otherwise one fails the read. */
-  readonly isDamageReported: boolean;
-}
-
 /**
  * At most so many blocks are read by name; for more, one list by label is cheaper. A call may make 100 requests at once (the default of
  * `burst`). After a GC has used these up, 16 more are still sent within a request's time limit, at the default `qps` of 5.
  */
 const MAX_BY_NAME = 16;
 
-/** Reads by name what the hint names, where it can be trusted; else by label, and replaces the hint. */
-export async function readNodeBlocks(node: string, reads: NodeReads): Promise<NodeBlocks> {
-  const { batch, hints, readCluster, onAnotherRound } = reads;
-  if (hints?.node !== node) return sort(node, await listByLabel(node, reads));
+/** Reads by name what the hint names, where it can be trusted; else by label, in another round if need be, and replaces the hint. */
+export async function readNodeBlocks(
+  node: string,
+  round: Pick<Round, "batch" | "hints" | "readCluster" | "onRound" | "options">,
+): Promise<NodeBlocks> {
+  const { batch, hints, readCluster, onRound } = round;
+  if (hints?.node !== node) return sort(node, await listByLabel(node, round));
   const found = hints.read();
   const { trusted } = found;
   if (trusted !== undefined && trusted.blocks.length <= MAX_BY_NAME) {
-    const [cluster, objects] = await Promise.all([readCluster(), readByName(trusted.blocks, batch)]);
+    const [cluster, objects] = await Promise.all([readCluster(batch), readByName(trusted.blocks, batch)]);
     if (trusted.cluster === cluster) return sort(node, objects);
-    onAnotherRound();
+    onRound();
   }
-  const [cluster, objects] = await Promise.all([readCluster(), listByLabel(node, reads)]);
+  const [cluster, objects] = await Promise.all([readCluster(batch), listByLabel(node, round)]);
   const blocks = sort(node, objects);
   // A hint that is too long for reading by name is complete nevertheless, and need not be replaced.
   if (trusted?.cluster !== cluster || objects.length <= MAX_BY_NAME) {
@@ -69,10 +60,11 @@ async function readByName(blocks: readonly BlockRef["cidr"][], batch: Batch): Pr
 }
 
 /** The blocks with the node's label. An object whose name no block can have belongs to no node, whatever its labels say. */
-async function listByLabel(node: string, { batch, isDamageReported }: NodeReads): Promise<readonly BlockObject[]> {
+async function listByLabel(node: string, { batch, options }: Pick<Round, "batch" | "options">): Promise<readonly BlockObject[]> {
   const objects = await batch.list(IPAM_BLOCKS, { labelSelector: holderLabel(node) });
   const named = objects.filter(({ metadata: { name = "" } }) => parseBlockName(name) !== undefined);
-  return isDamageReported ? named.filter(isBlock) : named;
+  // One that is no block fails the read, unless another read tells of it.
+  return options.onDamage === undefined ? named : named.filter(isBlock);
 }
 
 function isBlock(object: BlockObject): boolean {
