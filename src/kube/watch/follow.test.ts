@@ -187,13 +187,13 @@ describe("following", () => {
     expect(revisionsWatched(server)).toEqual(["10", "5"]);
   });
 
-  test("ends when history is gone where it shall be one, without another list", async () => {
+  test("ends when history is gone, without another list", async () => {
     await using server = serving(
       [() => list("5", "a")],
       [() => stream([event("ADDED", "b", "6"), `${JSON.stringify({ type: "ERROR", object: gone })}\n`])],
     );
     const clock = makeQuickClock(() => expect.unreachable());
-    const options = { signal: new AbortController().signal, isOneHistory: true };
+    const options = { signal: new AbortController().signal };
     const events = await Array.fromAsync(follow(clientOf(server, {}, clock), { clock, random: () => 0.5 }, NODES, options));
     expect(events.map(toWords)).toEqual(["reset", "put a 5", "in-sync", "put b 6"]);
     expect(server.seen).toHaveLength(2);

@@ -1,4 +1,4 @@
-/** A list and every change after it, through lost connections and forgotten history. */
+/** A list and every change after it, through lost connections, until its history is forgotten. */
 
 import type { Backoff } from "../../lib/backoff.ts";
 import { FailureRow, type FailureRowLimits } from "../../lib/failure-row.ts";
@@ -13,7 +13,7 @@ import { Patience } from "./patience.ts";
 
 /** What a follower is told, in the order in which it must act on it. */
 export type FollowEvent<T> =
-  /** What was reported so far is void: all objects follow, then `in-sync`. */
+  /** All objects follow, then `in-sync`: what was reported of an earlier history is void. */
   | { readonly type: "reset" }
   | { readonly type: "put"; readonly object: T }
   /** With the object's last state. */
@@ -24,14 +24,12 @@ export type FollowEvent<T> =
    * stood for a second.
    */
   | { readonly type: "error"; readonly failure: KubeError; readonly failures: number }
-  /** The connection stands again after errors, and its history goes on; where it does not, a `reset` comes instead. */
+  /** The connection stands again after errors, and its history goes on; where it does not, nothing more comes. */
   | { readonly type: "resumed" };
 
 /** What is followed, until the signal aborts. */
 export interface FollowOptions extends Selection {
   readonly signal: AbortSignal;
-  /** Whether it ends when the history is gone, instead of listing everything again; what is to be paused then is the caller's. */
-  readonly isOneHistory?: boolean | undefined;
 }
 
 /** For pauses between tries: how long they are, and their jitter. */
@@ -56,8 +54,7 @@ const WATCH_SECONDS = 300;
 
 /**
  * First all objects (`reset`, puts, `in-sync`), then every change in order. A connection that ends is replaced by one that goes on from the
- * same revision; when the history that this needs is gone, everything is listed again, unless the options say otherwise. Ends when the
- * signal aborts.
+ * same revision. Ends when the history that this needs is gone, or the signal aborts; whoever goes on with another history pauses before that.
  *
  * @throws KubeError or NetplugError for what no retry can fix: no permission, a resource that is not served, settings that make no sense
  */
@@ -67,27 +64,35 @@ export async function* follow<T extends KubeObject>(
   type: ResourceType<T>,
   options: FollowOptions,
 ): AsyncIterable<FollowEvent<T>> {
+  const revision = yield* tellAll(client, ports, type, options);
+  if (revision !== undefined) yield* followFrom(client, ports, type, options, revision);
+}
+
+/** All objects, once the server has listed them. @returns their revision; undefined: the signal has aborted */
+async function* tellAll<T extends KubeObject>(
+  client: KubeClient,
+  ports: FollowPorts,
+  type: ResourceType<T>,
+  options: FollowOptions,
+): AsyncGenerator<FollowEvent<T>, string | undefined> {
   const { signal } = options;
   const patience = new Patience(ports.clock);
   const row = new FailureRow(ports, LISTING_ANEW);
   while (!signal.aborted) {
     try {
       const { items, resourceVersion } = await client.list(type, options);
-      patience.onOther();
       yield { type: "reset" };
       for (const object of items) yield { type: "put", object };
       yield { type: "in-sync" };
-      row.begin();
-      yield* followFrom(client, ports, type, options, resourceVersion);
-      if (options.isOneHistory === true) return;
-      await row.pauseIfShort(signal);
+      return resourceVersion;
     } catch (thrown) {
-      if (signal.aborted) return;
+      if (signal.aborted) break;
       const failure = patience.requireRetriable(thrown);
       yield { type: "error", failure, failures: row.fail() };
       await row.pause(signal, wantedPauseMs(failure));
     }
   }
+  return undefined;
 }
 
 /** Changes after a revision; returns when the history that it needs is gone, or is another one: somebody has restored a backup. */

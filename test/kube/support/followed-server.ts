@@ -3,11 +3,11 @@
 import type { Node } from "../../../src/kube/core-types.ts";
 import { NODES } from "../../../src/kube/core-types.ts";
 import type { FollowEvent } from "../../../src/kube/watch/follow.ts";
-import { follow } from "../../../src/kube/watch/follow.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import type { Clock } from "../../../src/lib/ports.ts";
 import type { FakeApiServer, SeenRequest } from "./fake-api-server.ts";
 import { clientOf, startFakeApiServer } from "./fake-api-server.ts";
+import { followAnew } from "./follow-anew.ts";
 
 export const node = (name: string, resourceVersion: string): Node => ({ metadata: { name, resourceVersion } });
 export const list = (revision: string, ...names: readonly string[]): Response =>
@@ -95,7 +95,7 @@ export function makeStanding(
   return { clock, standing };
 }
 
-/** The first events as words: `put a 5`. */
+/** The first events as words, `put a 5`, of one history after the other. */
 export async function firstEvents(
   server: FakeApiServer,
   count: number,
@@ -103,7 +103,7 @@ export async function firstEvents(
   words: string[] = [],
 ): Promise<readonly string[]> {
   const controller = new AbortController();
-  const events = follow(clientOf(server, {}, clock), { clock, random: () => 0.5 }, NODES, { signal: controller.signal });
+  const events = followAnew(clientOf(server, {}, clock), { clock, random: () => 0.5 }, NODES, { signal: controller.signal });
   for await (const one of events) {
     words.push(toWords(one));
     if (words.length === count) controller.abort();

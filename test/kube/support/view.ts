@@ -2,7 +2,7 @@
 
 import type { KubeClient } from "../../../src/kube/client.ts";
 import type { FollowEvent } from "../../../src/kube/watch/follow.ts";
-import { follow } from "../../../src/kube/watch/follow.ts";
+import { followAnew } from "./follow-anew.ts";
 import { type ConfigMap, CONFIG_MAPS, realPorts } from "./real-api.ts";
 
 /** What a follower knows, and how often it had to begin anew. */
@@ -30,7 +30,7 @@ export function watchNamespace(client: KubeClient, namespace: string): View {
     else if (event.type === "delete") objects.delete(event.object.metadata.name ?? "");
   };
   const done = (async () => {
-    for await (const event of follow(client, realPorts, CONFIG_MAPS, { namespace, signal: controller.signal })) apply(event);
+    for await (const event of followAnew(client, realPorts, CONFIG_MAPS, { namespace, signal: controller.signal })) apply(event);
   })();
   return {
     objects,

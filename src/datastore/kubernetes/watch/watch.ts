@@ -81,7 +81,7 @@ async function followType<T extends KubeObject>(
   { type, translator }: Objects<T>,
   { namespace, queue, snapshot, interruption }: Shared,
 ): Promise<void> {
-  const options = { ...(type.isNamespaced && { namespace }), signal: queue.signal, isOneHistory: true };
+  const options = { ...(type.isNamespaced && { namespace }), signal: queue.signal };
   for await (const event of follow(source.client, source, type, options)) {
     switch (event.type) {
       case "reset":
