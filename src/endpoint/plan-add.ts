@@ -53,11 +53,14 @@ export type AddOutcome =
       /** Whether these are all. */
       readonly isNew: boolean;
     })
-  | {
-      readonly error: NetplugError;
-      /** It failed after it got addresses. @default false */
-      readonly hadAddresses?: boolean;
-    };
+  | FailedAdd;
+
+/** Why one ADD has failed. */
+interface FailedAdd {
+  readonly error: NetplugError;
+  /** It failed after it got addresses. @default false */
+  readonly hadAddresses?: boolean;
+}
 
 /** What several ADDs come to, and the one commit that carries them out. */
 export interface AddPlan {
@@ -94,22 +97,12 @@ function profileQuery({ network }: Pick<EndpointSubject, "network">): QueryOf<"g
  * @throws {FactsWanted} what must be read first
  */
 export function planAdds(asked: readonly AddRequest[], facts: Facts, attempt: Try): AddPlan {
-  const plan = planTogether(asked, facts, attempt);
-  const isPlannedAgain = plan.outcomes.map((outcome) => !("error" in outcome && outcome.hadAddresses === true));
-  if (!isPlannedAgain.includes(false)) return plan;
-  // Nobody keeps the addresses of a request that failed after it got them: another one may need them.
-  const again = planAdds(
-    asked.filter((_, i) => isPlannedAgain[i]),
-    facts,
-    attempt,
-  );
-  const others = again.outcomes.values();
-  const outcomes = plan.outcomes.map((outcome, i) => (isPlannedAgain[i] ? (others.next().value ?? outcome) : outcome));
-  return { ...again, outcomes, defects: plan.defects };
+  const requests = asked.map((request) => keepRecorded(request, facts));
+  return planTogether(requests, facts, attempt);
 }
 
-function planTogether(asked: readonly AddRequest[], facts: Facts, attempt: Try): AddPlan {
-  const requests = asked.map((request) => keepRecorded(request, facts));
+/** @param requests in the place of one that is left out stands its failure, which is its outcome then */
+function planTogether(requests: readonly (AddRequest | FailedAdd)[], facts: Facts, attempt: Try): AddPlan {
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
   const allocation =
     own.length === 0
@@ -117,16 +110,26 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, attempt: Try):
       : planAllocation(own, facts, attempt);
   const { defects, served } = allocation;
   const ready = expectReady(facts);
+  // One for each request that wants some, in this order.
   const allocated = allocation.outcomes.values();
   const outcomes = requests.map((request): AddOutcome => {
+    if ("error" in request) return request;
     const outcome = "ipam" in request ? allocated.next().value : undefined;
     return planOne(request, outcome, facts, attempt);
   });
+  // Nobody keeps the addresses of a request that failed after it got them: another one may need them.
+  const others = requests.map((request, i) => lateFailureOf(outcomes[i]) ?? request);
+  if (others.some((one, i) => one !== requests[i])) return { ...planTogether(others, facts, attempt), defects };
   const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
   if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], prefetch: [], defects, served };
   // An allocation's writes contain the condition.
   const conditions = [...(allocation.writes.length > 0 ? [] : [ready]), ...allocation.stillAllocated];
   return { outcomes, writes: [...conditions, ...allocation.writes, ...records], prefetch: allocation.prefetch, defects, served };
+}
+
+/** Why one failed after it got addresses; undefined: it did not. */
+function lateFailureOf(outcome: AddOutcome | undefined): FailedAdd | undefined {
+  return outcome && "error" in outcome && outcome.hadAddresses ? outcome : undefined;
 }
 
 /**
