@@ -108,7 +108,7 @@ function planTogether(requests: readonly (AddRequest | FailedAdd)[], facts: Fact
     own.length === 0
       ? { outcomes: [], writes: [], stillAllocated: [], prefetch: [], defects: [], served: [] }
       : planAllocation(own, facts, attempt);
-  const { defects, served } = allocation;
+  const { prefetch, defects, served } = allocation;
   const ready = expectReady(facts);
   // One for each request that wants some, in this order.
   const allocated = allocation.outcomes.values();
@@ -121,10 +121,10 @@ function planTogether(requests: readonly (AddRequest | FailedAdd)[], facts: Fact
   const others = requests.map((request, i) => lateFailureOf(outcomes[i]) ?? request);
   if (others.some((one, i) => one !== requests[i])) return { ...planTogether(others, facts, attempt), defects };
   const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
-  if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], prefetch: [], defects, served };
+  const writes = [...allocation.writes, ...records];
   // An allocation's writes contain the condition.
   const conditions = [...(allocation.writes.length > 0 ? [] : [ready]), ...allocation.stillAllocated];
-  return { outcomes, writes: [...conditions, ...allocation.writes, ...records], prefetch: allocation.prefetch, defects, served };
+  return { outcomes, writes: writes.length > 0 ? [...conditions, ...writes] : [], prefetch, defects, served };
 }
 
 /** Why one failed after it got addresses; undefined: it did not. */
