@@ -99,10 +99,10 @@ export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
 /** The request that an ADD is planned from. A delegate's addresses are added later. */
 export function toAddRequest(call: Call, plain: AttachmentRequest, pod?: PodFacts): AddRequest {
   const attachment = pod === undefined ? plain : { ...plain, mac: pod.request.mac ?? plain.mac, completeRecord: pod.completeRecord };
-  const withoutIpam = pod?.request.addressesWithoutIpam ?? [];
-  if (withoutIpam.length > 0)
-    return { attachment, delegated: withoutIpam, owner: ownerOf(call, pod), askedBy: pod?.request.namedBy.addresses };
-  return hasOwnIpam(call) ? { attachment, ipam: toAddressRequest(call, pod) } : { attachment, delegated: [] };
+  if (!hasOwnIpam(call)) return { attachment, delegated: [] };
+  const addresses = pod?.request.addressesWithoutIpam ?? [];
+  if (addresses.length > 0) return { attachment, unmanaged: { owner: ownerOf(call, pod), addresses, namedBy: pod?.request.namedBy } };
+  return { attachment, ipam: toAddressRequest(call, pod) };
 }
 
 /** The part of an {@link AddRequest} that is known before the pod is read. */

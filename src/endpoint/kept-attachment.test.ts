@@ -19,7 +19,7 @@ const NODE = "n1";
 const attachment = (change: Partial<AttachmentRequest> = {}): AttachmentRequest =>
   attachmentRequest(NODE, { containerID: "c1", ifName: "eth0", pod: { namespace: "shop", name: "web-0" } }, change);
 
-const ASKED: AddRequest = { attachment: attachment(), ipam: requestFor("c1", NODE) };
+const ASKED = { attachment: attachment(), ipam: requestFor("c1", NODE) };
 
 async function createWorld(): Promise<IpamWorld> {
   const world = await createIpamWorld();
@@ -33,7 +33,7 @@ function factsOf(world: IpamWorld): Promise<Facts> {
 }
 
 /** Decides, and reads what is wanted, until it is decided. */
-async function keep(world: IpamWorld, traits: DatastoreTraits, asked = ASKED): Promise<AddRequest> {
+async function keep(world: IpamWorld, traits: DatastoreTraits, asked: AddRequest = ASKED): Promise<AddRequest> {
   let facts = await factsOf(world);
   for (;;) {
     const known = facts;
@@ -44,8 +44,8 @@ async function keep(world: IpamWorld, traits: DatastoreTraits, asked = ASKED): P
 }
 
 /** Records an attachment with addresses that nobody manages. @param annotations of the record, in place of those that say so */
-async function recordPast(world: IpamWorld, address: string, annotations?: Readonly<Record<string, string>>): Promise<void> {
-  await addAll(world.ports, [{ attachment: attachment(), delegated: [parseAddress(address)] }]);
+async function recordUnmanaged(world: IpamWorld, address: string, annotations?: Readonly<Record<string, string>>): Promise<void> {
+  await addAll(world.ports, [{ attachment: attachment(), unmanaged: { owner: ASKED.ipam.owner, addresses: [parseAddress(address)] } }]);
   if (annotations !== undefined) await changeRecord(world, (record) => ({ ...record, metadata: { ...record.metadata, annotations } }));
 }
 
@@ -55,12 +55,12 @@ async function changeRecord(world: IpamWorld, change: (record: WorkloadEndpoint)
   await world.datastore.commit([{ op: "update", resource: change(stored.value), revision: stored.revision }]);
 }
 
-/** `own` or `past` management, and which; or what was asked for. */
+/** `own` or no management, and which; or what was asked for. */
 function shown(request: AddRequest): string {
   if (request === ASKED) return "as asked";
-  return "ipam" in request
-    ? `own ${request.ipam.addresses.map(toAddressText).join()}`
-    : `past ${request.delegated.map(toAddressText).join()}`;
+  if ("delegated" in request) return "delegated";
+  const [what, { addresses }] = "ipam" in request ? ["own", request.ipam] : ["unmanaged", request.unmanaged];
+  return `${what} ${addresses.map(toAddressText).join()}`;
 }
 
 describe("keepAddresses()", () => {
@@ -72,7 +72,7 @@ describe("keepAddresses()", () => {
 
   test("takes another container's record for none", async () => {
     const world = await createWorld();
-    await recordPast(world, "192.0.2.7");
+    await recordUnmanaged(world, "192.0.2.7");
     await changeRecord(world, (record) => ({ ...record, spec: { ...record.spec, containerID: "c0" } }));
     const [allocated] = await world.add("c1", NODE);
     expect(shown(await keep(world, ETCD_TRAITS))).toBe(`own ${allocated}`);
@@ -80,7 +80,7 @@ describe("keepAddresses()", () => {
 
   test("asks for what is allocated where the record has lost its addresses", async () => {
     const world = await createWorld();
-    await recordPast(world, "192.0.2.7");
+    await recordUnmanaged(world, "192.0.2.7");
     await changeRecord(world, (record) => ({ ...record, spec: { ...record.spec, ipNetworks: [] } }));
     const [allocated] = await world.add("c1", NODE);
     expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe(`own ${allocated}`);
@@ -104,24 +104,24 @@ describe("keepAddresses()", () => {
     const world = await createWorld();
     const [address = ""] = await world.add("c1", NODE);
     await world.del("c1", NODE);
-    await recordPast(world, address, {});
+    await recordUnmanaged(world, address, {});
     await world.datastore.commit([{ op: "delete", ref: { kind: "IPPool", name: "a" } }]);
     expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe("as asked");
   });
 
   test("keeps recorded addresses that are without IPAM", async () => {
     const world = await createWorld();
-    await recordPast(world, "192.0.2.7");
-    expect(shown(await keep(world, ETCD_TRAITS))).toBe("past 192.0.2.7");
+    await recordUnmanaged(world, "192.0.2.7");
+    expect(shown(await keep(world, ETCD_TRAITS))).toBe("unmanaged 192.0.2.7");
   });
 
   test.each([
-    ["192.0.2.7", KUBERNETES_TRAITS, "past 192.0.2.7"],
+    ["192.0.2.7", KUBERNETES_TRAITS, "unmanaged 192.0.2.7"],
     ["10.65.0.7", KUBERNETES_TRAITS, "as asked"],
     ["192.0.2.7", ETCD_TRAITS, "as asked"],
   ])("knows of %s by the pools only where a record has no room for it", async (address, traits, expected) => {
     const world = await createWorld();
-    await recordPast(world, address, {});
+    await recordUnmanaged(world, address, {});
     expect(shown(await keep(world, traits))).toBe(expected);
   });
 
@@ -179,7 +179,7 @@ describe("keepInterface()", () => {
     "follows the pod's labels, and leaves its rights as they were recorded: %p",
     async (rights) => {
       const world = await createWorld();
-      await recordPast(world, "192.0.2.7");
+      await recordUnmanaged(world, "192.0.2.7");
       await changeRecord(world, (record) => ({ ...record, spec: { ...record.spec, ...rights } }));
       const completeRecord: CompleteRecord = (plain) => ({
         ...plain,

@@ -220,7 +220,9 @@ describe("planAdds()", () => {
       const first = request(containerID);
       if (!("ipam" in first)) throw new Error("no addresses of our own");
       const given = isAllocated ? (await addAll(world.ports, [first])).flatMap(addressesOf) : ["192.0.2.7"];
-      const [again] = await addAll(world.ports, [{ attachment: first.attachment, delegated: past, owner: first.ipam.owner }]);
+      const [again] = await addAll(world.ports, [
+        { attachment: first.attachment, unmanaged: { owner: first.ipam.owner, addresses: past } },
+      ]);
       expect([addressesOf(again), kindOf(again)]).toEqual([given, undefined]);
     }
   });

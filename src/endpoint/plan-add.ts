@@ -5,7 +5,6 @@
  * that arrived at once.
  */
 
-import type { AllocationOwner } from "../api/ipam-block.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Query, QueryOf, Write } from "../datastore/datastore.ts";
@@ -26,17 +25,27 @@ import type { Address } from "../lib/ip/address.ts";
 import { type AttachmentPlan, type AttachmentRequest, planAttachment } from "./plan-attachment.ts";
 import { type EndpointSubject, recordQueryOf } from "./record.ts";
 
-/** One ADD: with addresses that netplug-ipam is to allocate, or with others. */
-export type AddRequest = { readonly attachment: AttachmentRequest } & (
-  | { readonly ipam: AddressRequest }
-  | {
-      readonly delegated: readonly Address[];
-      /** Set when the pod's annotations ask for these addresses, without address management. */
-      readonly owner?: AllocationOwner;
-      /** Who asks for them, for messages: as `AddressRequest.namedBy.addresses`. */
-      readonly askedBy?: string | undefined;
-    }
-);
+/** One ADD: an attachment, and who manages its addresses. */
+export type AddRequest = { readonly attachment: AttachmentRequest } & (Managed | Unmanaged | Delegated);
+
+/** netplug-ipam, which is to allocate them. */
+interface Managed {
+  readonly ipam: AddressRequest;
+}
+
+/** Nobody: they are used as they are. Those of the attachment's record rank before them while they are allocated to it. */
+interface Unmanaged {
+  readonly unmanaged: UnmanagedRequest;
+}
+
+/** Another plugin, which gives them. */
+interface Delegated {
+  /** Empty: it has not been asked yet. */
+  readonly delegated: readonly Address[];
+}
+
+/** Addresses that an annotation of the pod asks for, or that a running pod has, and netplug-ipam does not know. */
+export type UnmanagedRequest = Pick<AddressRequest, "owner" | "addresses" | "namedBy">;
 
 /** The part of an ADD that decides what must be read for it: an {@link AddRequest}, or what is known of it while its pod is still being read. */
 export interface AddSubject {
@@ -137,7 +146,7 @@ function lateFailureOf(outcome: AddOutcome | undefined): FailedAdd | undefined {
  */
 function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
   const { attachment } = request;
-  const owner = ownerOf(request);
+  const owner = ownRequestOf(request)?.owner;
   if (owner === undefined) return request;
   const addresses = recordedFor(attachment, facts);
   if (addresses.length === 0 || !hasAllAddresses(owner, addresses, facts)) return request;
@@ -158,14 +167,15 @@ export function ownRecordOf(attachment: AttachmentRequest, facts: Facts): Worklo
   return record?.spec.containerID === attachment.workload.containerID ? record : undefined;
 }
 
-/** Whose the addresses will be; undefined for a delegate's. */
-export function ownerOf(request: AddRequest): AllocationOwner | undefined {
-  return "ipam" in request ? request.ipam.owner : request.owner;
+/** What is asked for, managed or not; undefined where it is left to a delegate. */
+export function ownRequestOf(request: AddRequest): AddressRequest | UnmanagedRequest | undefined {
+  if ("delegated" in request) return undefined;
+  return "ipam" in request ? request.ipam : request.unmanaged;
 }
 
 /** Who asks for these very addresses, for messages; undefined: nobody, or they are a delegate's. */
 export function askerOf(request: AddRequest): string | undefined {
-  return "ipam" in request ? request.ipam.namedBy?.addresses : request.askedBy;
+  return ownRequestOf(request)?.namedBy?.addresses;
 }
 
 /** The addresses in this container's record. On Kubernetes a record keeps the container ID after its addresses were released. */
@@ -179,9 +189,13 @@ export const ADDRESSES_ONLY = { use: "Workload", families: [], pools: {}, namesp
 
 function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: Try): AddOutcome {
   if (allocated !== undefined && "error" in allocated) return allocated;
-  const isDelegated = "delegated" in request;
-  const addresses = isDelegated ? request.delegated : (allocated?.addresses ?? []).map(({ address }) => address);
-  const attachment = { ...request.attachment, isDelegated };
+  const addresses =
+    "delegated" in request
+      ? request.delegated
+      : "unmanaged" in request
+        ? request.unmanaged.addresses
+        : (allocated?.addresses ?? []).map(({ address }) => address);
+  const attachment = { ...request.attachment, hasOtherIpam: !("ipam" in request) };
   const stored = know(facts, recordQueryOf(attachment));
   const hasProfile = attachment.completeRecord === undefined && know(facts, profileQuery(attachment)) !== undefined;
   try {

@@ -145,7 +145,7 @@ describe("the writes", () => {
   });
 
   test("say whether the addresses are of another management, and no longer when they are not", () => {
-    const { endpoint } = planAttachment({ ...REQUEST, isDelegated: true }, [V4], NOTHING);
+    const { endpoint } = planAttachment({ ...REQUEST, hasOtherIpam: true }, [V4], NOTHING);
     expect(endpoint.metadata.annotations).toEqual({ "netplug.io/ipam": "other" });
     const metadata = { ...endpoint.metadata, annotations: { ...endpoint.metadata.annotations, note: "kept" } };
     const past = { record: { value: { ...endpoint, metadata }, revision: "7" as never }, hasProfile: true, now: NOW };
@@ -153,7 +153,7 @@ describe("the writes", () => {
       const [write] = planAttachment({ ...REQUEST, ...change }, [V6], past).writes;
       return write !== undefined && "resource" in write ? write.resource.metadata.annotations : undefined;
     };
-    expect(annotationsOf({ isDelegated: true })).toEqual({ "netplug.io/ipam": "other", note: "kept" });
+    expect(annotationsOf({ hasOtherIpam: true })).toEqual({ "netplug.io/ipam": "other", note: "kept" });
     expect(annotationsOf({})).toEqual({ note: "kept" });
   });
 });

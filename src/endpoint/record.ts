@@ -18,8 +18,8 @@ export interface EndpointSubject {
   readonly workload: Workload;
   /** `args.cni.labels`. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Whether the addresses come from another plugin than netplug-ipam. @default false */
-  readonly isDelegated?: boolean;
+  /** Whether the addresses are not of netplug-ipam: another plugin manages them, or nobody. @default false */
+  readonly hasOtherIpam?: boolean;
 }
 
 /** The namespace of a workload: its pod's, else the one that its labels name, else `default`. */
@@ -50,7 +50,7 @@ export function mayBeOf({ spec }: WorkloadEndpoint, network: string): boolean {
 
 /** The record that policy and routing are computed from. */
 export function toWorkloadEndpoint(subject: EndpointSubject, podMac: string, addresses: readonly Address[]): WorkloadEndpoint {
-  const { node, network, workload, labels, isDelegated = false } = subject;
+  const { node, network, workload, labels, hasOtherIpam = false } = subject;
   const namespace = toNamespace(workload, labels);
   const orchestrator = orchestratorOf(workload);
   return {
@@ -60,7 +60,7 @@ export function toWorkloadEndpoint(subject: EndpointSubject, podMac: string, add
       name: toEndpointName(node, workload),
       namespace,
       labels: { ...labels, [ENDPOINT_LABELS.namespace]: namespace, [ENDPOINT_LABELS.orchestrator]: orchestrator },
-      ...(isDelegated && { annotations: { [ENDPOINT_IPAM]: "other" } }),
+      ...(hasOtherIpam && { annotations: { [ENDPOINT_IPAM]: "other" } }),
     },
     spec: {
       orchestrator,

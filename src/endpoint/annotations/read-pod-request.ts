@@ -43,7 +43,7 @@ export interface PodRequest {
   readonly namedBy: NamedBy;
   /** For `AddressRequest.addresses`; ranks above every other explicit request. Empty: not asked for. */
   readonly addresses: readonly Address[];
-  /** For `AddRequest.delegated`: used as they are, without any address management. Empty: not asked for. */
+  /** For an `UnmanagedRequest`: used as they are, without any address management. Empty: not asked for. */
   readonly addressesWithoutIpam: readonly Address[];
   /** Ranks above a MAC address of the runtime. */
   readonly mac: MacAddress | undefined;
