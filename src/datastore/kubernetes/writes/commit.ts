@@ -37,7 +37,9 @@ type Condition = WriteOf<"expect">;
 export async function carryOut(writes: readonly Write[], ports: CommitPorts, options: CarryOutOptions): Promise<Revision | undefined> {
   const steps = toSteps(writes);
   const unsure = findUnsure(writes, ports.seen);
-  if (unsure === "unmet" || (unsure.length > 0 && !(await areMet(unsure, ports, options)))) return undefined;
+  if (unsure === "unmet") return undefined;
+  const found = unsure.length > 0 ? await readAndRemember(unsure, ports, options) : [];
+  if (unsure.some(({ revision }, i) => found[i] !== revision)) return undefined;
   const { hints } = ports;
   const claimed = hints === undefined ? [] : claimsOf(writes, hints.node);
   const run = (): Promise<Revision | undefined> => runAll(steps, ports, options);
@@ -89,16 +91,20 @@ function findUnsure(writes: readonly Write[], seen: SeenRevisions): readonly Con
   return unsure;
 }
 
-async function areMet(conditions: readonly Condition[], { client, seen, onRound }: CommitPorts, options: RequestOptions): Promise<boolean> {
+/** @returns the revision of what each condition names, by position; undefined for what does not exist */
+async function readAndRemember(
+  conditions: readonly Condition[],
+  { client, seen, onRound }: CommitPorts,
+  { signal }: RequestOptions,
+): Promise<readonly (Revision | undefined)[]> {
   onRound();
-  const batch = new Batch(client, options.signal);
+  const batch = new Batch(client, signal);
   const resources = new ResourceReads(batch);
   const stored = await Promise.all(conditions.map(({ ref }) => resources.get(ref)));
   batch.requireServed();
-  return conditions.every(({ ref, revision }, i) => {
-    seen.note(ref, stored[i]?.revision);
-    return stored[i]?.revision === revision;
-  });
+  const revisions = stored.map((one) => one?.revision);
+  for (const [i, { ref }] of conditions.entries()) seen.note(ref, revisions[i]);
+  return revisions;
 }
 
 async function runAndRemember(step: Step, { client, seen, lostClaims }: CommitPorts, { signal }: RequestOptions): Promise<StepOutcome> {
