@@ -22,7 +22,7 @@ import { askKubernetes } from "../pod/mod.ts";
 import { type CniResult, toResultIp } from "../protocol/result.ts";
 import { beginReading, transactPortsOf } from "../transact-ports.ts";
 import { checkAddable } from "./addable.ts";
-import { requireUnused } from "./address-in-use/routed.ts";
+import { requireUnused } from "./address-in-use/require-unused.ts";
 import { renewAddresses } from "./renew.ts";
 import type { Taken } from "./withdraw-attachment.ts";
 

@@ -12,7 +12,7 @@ import { hasNodeFile } from "../../attachment-state/node-files.ts";
 import type { Call } from "../../call.ts";
 import type { Kernel } from "../../link/kernel.ts";
 import type { FailedRun } from "../../failed-run.ts";
-import { isToOneAddress } from "./routed.ts";
+import { isToOneAddress } from "./require-unused.ts";
 import { withReserved } from "./with-reserved.ts";
 
 /** @throws `fault` where the pools have no other address; NetplugError */
