@@ -96,6 +96,32 @@ test("a block that others have claimed is remembered: lists may not show it yet"
   expect(ports.lostClaims.findIn(parsePrefix("10.65.0.0/16"))).toEqual([parsePrefix("10.65.0.0/26")]);
 });
 
+test("conditions are looked at once, each for itself, and nothing is written when one does not hold", async () => {
+  const done: string[] = [];
+  const client = {
+    async get(_type: unknown, { name }: { readonly name: string }) {
+      done.push(name);
+      return name === "none" ? undefined : { metadata: { name, resourceVersion: name === "n1" ? "1" : "2" } };
+    },
+    async create() {
+      done.push("create");
+      return { metadata: { resourceVersion: "7" } };
+    },
+  } as unknown as KubeClient;
+  const ports = portsOf(client);
+  const expectAll = (revisions: Readonly<Record<string, string | undefined>>): Promise<unknown> => {
+    const conditions = Object.entries(revisions).map(([name, one]): Write => {
+      return { op: "expect", ref: { kind: "Node", name }, revision: one as Revision | undefined };
+    });
+    return carryOut([...conditions, ...CLAIM], ports, {});
+  };
+  expect(await expectAll({ n1: "1", n2: "1", none: undefined })).toBeUndefined();
+  ports.seen.clear();
+  expect(await expectAll({ n1: "1", n2: "2", none: undefined })).toBe("7");
+  expect(await expectAll({ n1: "1", n2: "2", none: undefined })).toBe("7");
+  expect(done).toEqual(["n1", "n2", "none", "n1", "n2", "none", "create", "create"]);
+});
+
 test("a block that cannot be named is not claimed", async () => {
   expect(await claim({ add: locked })).toEqual([locked, ["name"]]);
 });
