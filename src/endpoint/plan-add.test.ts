@@ -175,6 +175,7 @@ describe("planAdds()", () => {
       { attachment: attachment("c5"), delegated: [parseAddress("10.77.0.2")] },
     ]);
     expect(outcomes.map(kindOf)).toEqual([undefined, "invalidConfig", undefined, "invalidConfig", undefined]);
+    expect(outcomes.map((outcome) => addressesOf(outcome).length)).toEqual([1, 0, 1, 0, 1]);
     expect((await records(world)).map(({ spec }) => spec.containerID).toSorted()).toEqual(["c1", "c3", "c5"]);
     expect(await world.blocks()).toEqual([expect.stringMatching(/^10\.65\.0\.\d+\/26 n1 2\/64$/)]);
   });
@@ -189,6 +190,19 @@ describe("planAdds()", () => {
     ]);
     expect(outcomes.map(kindOf)).toEqual(["invalidConfig", undefined]);
     expect(await world.blocks()).toEqual(["10.65.0.0/32 n1 1/1"]);
+  });
+
+  test("gives the last the address of two that fail one after the other, each once it has it", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "fd65::/128", { blockSize: 128 });
+    const wanted = [1200, 1200, 1500].map((mtu, i) => ({
+      attachment: { ...attachment(`c${i}`), mtu },
+      ipam: requestFor(`c${i}`, NODE, { families: [6] }),
+    }));
+    const outcomes = await addAll(world.ports, wanted);
+    expect(outcomes.map(kindOf)).toEqual(["invalidConfig", "invalidConfig", undefined]);
+    expect(outcomes.map(addressesOf)).toEqual([[], [], ["fd65::"]]);
+    expect(await world.blocks()).toEqual(["fd65::/128 n1 1/1"]);
   });
 
   test("gives each its own addresses where some come from a delegate", async () => {
