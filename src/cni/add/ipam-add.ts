@@ -58,17 +58,17 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   // No earlier ADD got them, and nobody was told of them. The attachment may have more.
   let newAddresses: readonly Address[] = [];
   try {
-    const { result, askedBy, ...given } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.commits.onEnd });
+    const given = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.commits.onOutcome });
     hold.commits.noteRecorded();
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isEnded()) hold.requireHeld();
-    ({ newAddresses } = given);
+    newAddresses = given.newAddresses;
     if (newAddresses.length > 0) {
-      hasOlder ||= newAddresses.length < result.ips.length;
+      hasOlder ||= newAddresses.length < given.result.ips.length;
       // `ptp` would take over the route of whoever uses the address.
-      requireUnused(kernel, newAddresses, { netns, askedBy });
+      requireUnused(kernel, newAddresses, { netns, askedBy: given.askedBy });
     }
-    answer(result);
+    answer(given.result);
   } catch (thrown) {
     const isAll = isEnded();
     if (isAll || newAddresses.length > 0) {

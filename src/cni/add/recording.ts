@@ -61,6 +61,7 @@ export class Recording {
   async commit(facts: Facts, linkWork: LinkWork): Promise<Planned> {
     const { call, hold, request, keptLink } = this.#attaching;
     const { beforeCommit, commits } = hold;
+    const { onOutcome } = commits;
     const queueRequest = (): AddressRequest | undefined => {
       const wanted = keptLink ? undefined : toQueueableRequest(request, facts);
       if (wanted) {
@@ -82,7 +83,7 @@ export class Recording {
           this.#added = this.#added.concat(outcome.added);
           return { ...plan, result: { ...outcome, isKept } };
         },
-        { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome: commits.onEnd, ...linkWork.besideWrites() },
+        { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome, ...linkWork.besideWrites() },
       ),
     );
     const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));

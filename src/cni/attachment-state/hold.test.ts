@@ -144,8 +144,8 @@ describe("a failed ADD is over only when nothing may arrive that was sent for it
   const events = {
     sent: (held: Hold) => held.beforeCommit(),
     "sent by others": ({ commits }: Hold) => commits.noteSent(),
-    applied: ({ commits }: Hold) => commits.onEnd(true),
-    refused: ({ commits }: Hold) => commits.onEnd(false),
+    applied: ({ commits }: Hold) => commits.onOutcome(true),
+    refused: ({ commits }: Hold) => commits.onOutcome(false),
     recorded: ({ commits }: Hold) => commits.noteRecorded(),
   };
   test.each<[mayArrive: boolean, happened: readonly (keyof typeof events)[]]>([

@@ -4,7 +4,8 @@
  * has called DEL.
  *
  * So an ADD, before it reads anything, writes a file that names its namespace, and a DEL removes the file. By this file a late ADD finds out
- * that a newer ADD has the attachment, or that a DEL has ended its own hold.
+ * that a newer ADD has the attachment, or that a DEL has ended its own hold. A failed ADD is over only when no commit that was sent for it
+ * may still arrive: its hold counts these, too.
  *
  * ```
  *   an ADD begins ──▶ held ──┬── a DEL or GC, whether the ADD is under way, killed or over ──▶ ended: no file
@@ -45,7 +46,7 @@ export class CommitsUnderWay {
    * Notes that one was applied or refused: for `transact()`. One that is applied, and changes the same blocks, shows that an earlier one whose
    * reply was lost will be refused.
    */
-  readonly onEnd = (isApplied: boolean): void => {
+  readonly onOutcome = (isApplied: boolean): void => {
     this.#number = isApplied ? 0 : this.#number - 1;
   };
 
