@@ -1,12 +1,12 @@
 /** Requests to a cluster: which endpoint is asked, how long, and how often. */
 
-import { type Backoff, delayAfter } from "../../../lib/backoff.ts";
 import type { Random } from "../../../lib/ports.ts";
 import { DEFAULT_ETCD_ENDPOINT, type EtcdConfig } from "../../config/datastore-config.ts";
-import { classify, EtcdFailure, isSurelyNotApplied } from "../protocol/failure.ts";
+import { EtcdFailure } from "../protocol/failure.ts";
 import type { ReadReply, ReadRequest, WriteReply, WriteRequest } from "../protocol/rpc.ts";
 import type { WatchRange, WatchReply } from "../protocol/watch-rpc.ts";
 import { Access, type AccessPorts, type RequestCounts, type Run } from "./access.ts";
+import type { Call } from "./after-failure.ts";
 import { createEndpoints, type Endpoints, shuffle } from "./endpoints.ts";
 import type { Action, FailedTry } from "./errors.ts";
 import type { ResolveSrv } from "./srv.ts";
@@ -37,14 +37,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An election takes one to two seconds; a server that restarts is back sooner or much later. */
-const ROUND_BACKOFF: Backoff = { firstMs: 50, maxMs: 800 };
-
-/** Milliseconds; with less time left, no further round, which would only replace the last failure by a timeout. */
-const LEAST_ROUND_MS = 250;
-
-/** Rounds after which unreachable servers count as down. */
-const ROUNDS_WHEN_UNREACHABLE = 3;
+/** What comes of asking each endpoint once: an answer, or a failure of each. */
+type Round<T> = { readonly answer: T } | { readonly failed: readonly FailedTry[] };
 
 /** An etcd cluster, reached by whichever of its endpoints answers. */
 export class EtcdClient {
@@ -83,7 +77,7 @@ export class EtcdClient {
    * @throws NetplugError
    */
   async *watch(ranges: readonly WatchRange[], signal: AbortSignal): AsyncIterable<WatchReply> {
-    const endpoints = await this.#findEndpoints("watch", signal);
+    const endpoints = this.#knownEndpoints() ?? (await this.#discoverEndpoints("watch", signal));
     const { watchOneEndpoint } = await import("./watch.ts");
     const connections = { access: this.#access, endpoints, clock: this.#ports.clock, requestMs: this.#limits.requestMs };
     yield* watchOneEndpoint(connections, ranges, signal);
@@ -94,39 +88,47 @@ export class EtcdClient {
   }
 
   /** Round after round over all endpoints, until one can do it or it makes no sense to go on. */
-  async #call<T>(action: Action, options: CallOptions, run: Run<T>): Promise<T> {
-    const { clock, random } = this.#ports;
-    const end = clock.monotonic() + this.#limits.requestMs;
-    const endpoints = this.#knownEndpoints() ?? (await this.#findEndpoints(action, options.signal));
-    for (let round = 1; ; round++) {
-      const tries: FailedTry[] = [];
-      const order = endpoints.inOrder();
-      for (const endpoint of order) {
-        const leftMs = end - clock.monotonic();
-        if (options.signal?.aborted === true) throw (await errors()).abortedError(action, options.signal.reason);
-        if (leftMs <= 0) throw (await errors()).failedError(action, tries, "try-elsewhere");
-        if (round > 1 || tries.length > 0) this.requests.retries++;
-        const mayFailOver = action === "read from" && tries.length < order.length - 1;
-        using limit = new TryLimit(mayFailOver ? Math.min(leftMs, this.#limits.tryMs) : leftMs, options.signal);
-        try {
-          const value = await this.#access.call(endpoint, limit.signal, run);
-          endpoints.onSuccess(endpoint);
-          return value;
-        } catch (failure) {
-          if (!(failure instanceof EtcdFailure)) throw failure;
-          endpoints.onFailure(endpoint);
-          tries.push({ endpoint, failure });
-          await throwIfFinal(action, tries, options.signal);
-        }
-      }
-      const isTooLateIn = (ms: number): boolean => clock.monotonic() + ms + LEAST_ROUND_MS > end;
-      const delayMs = delayAfter(round, ROUND_BACKOFF, random);
-      if (round >= roundsWorthTrying(tries) || isTooLateIn(delayMs)) throw (await errors()).failedError(action, tries, "try-elsewhere");
-      await clock.sleep(delayMs, options.signal).catch(async (reason: unknown) => {
-        throw (await errors()).abortedError(action, reason);
-      });
-      if (isTooLateIn(0)) throw (await errors()).failedError(action, tries, "try-elsewhere");
+  async #call<T>(action: Action, { signal }: CallOptions, run: Run<T>): Promise<T> {
+    const call: Call = { action, signal, endMs: this.#ports.clock.monotonic() + this.#limits.requestMs };
+    const endpoints = this.#knownEndpoints() ?? (await this.#discoverEndpoints(action, signal));
+    for (let number = 1; ; number++) {
+      const round = await this.#askEach(endpoints, call, run, number > 1);
+      if ("answer" in round) return round.answer;
+      const { waitForNextRound } = await afterFailure();
+      await waitForNextRound(call, { number, tries: round.failed }, this.#ports);
     }
+  }
+
+  /**
+   * Asks one endpoint after the other, until one answers.
+   *
+   * @param isAgain whether they were asked before: then the first one is a retry, too
+   * @throws NetplugError when the call is over, or ends with a failure
+   */
+  async #askEach<T>(endpoints: Endpoints, call: Call, run: Run<T>, isAgain: boolean): Promise<Round<T>> {
+    const { action, signal, endMs } = call;
+    const failed: FailedTry[] = [];
+    const order = endpoints.inOrder();
+    for (const endpoint of order) {
+      const leftMs = endMs - this.#ports.clock.monotonic();
+      if (signal?.aborted === true) throw (await errors()).abortedError(action, signal.reason);
+      if (leftMs <= 0) throw (await errors()).failedError(action, failed, "try-elsewhere");
+      if (isAgain || failed.length > 0) this.requests.retries++;
+      // A commit that got no answer may have been applied, and is sent to no other: so it has all the time.
+      const leavesTime = action === "read from" && failed.length < order.length - 1;
+      using limit = new TryLimit(leavesTime ? Math.min(leftMs, this.#limits.tryMs) : leftMs, signal);
+      try {
+        const answer = await this.#access.call(endpoint, limit.signal, run);
+        endpoints.onSuccess(endpoint);
+        return { answer };
+      } catch (failure) {
+        if (!(failure instanceof EtcdFailure)) throw failure;
+        endpoints.onFailure(endpoint);
+        failed.push({ endpoint, failure });
+        (await afterFailure()).throwIfFinal(call, { endpoint, failure });
+      }
+    }
+    return { failed };
   }
 
   /** Those of the config, or those that were discovered and of which one still answers. */
@@ -139,9 +141,7 @@ export class EtcdClient {
     return this.#endpoints?.haveAllFailed === false ? this.#endpoints : undefined;
   }
 
-  async #findEndpoints(action: Action, signal: AbortSignal | undefined): Promise<Endpoints> {
-    const known = this.#knownEndpoints();
-    if (known !== undefined) return known;
+  async #discoverEndpoints(action: Action, signal: AbortSignal | undefined): Promise<Endpoints> {
     using limit = new TryLimit(this.#limits.requestMs, signal);
     const { discover } = await import("./srv.ts");
     const { random, resolveSrv } = this.#ports;
@@ -160,20 +160,4 @@ export class EtcdClient {
 
 /** Only calls that fail need them. */
 const errors = () => import("./errors.ts");
-
-/** @throws what makes another try senseless or dangerous, told by the last one */
-async function throwIfFinal(action: Action, tries: readonly FailedTry[], signal: AbortSignal | undefined): Promise<void> {
-  const last = tries.at(-1);
-  if (last === undefined) return;
-  const { abortedError, failedError, lostCommitError } = await errors();
-  if (action === "commit to" && !isSurelyNotApplied(last.failure)) throw lostCommitError(last);
-  if (signal?.aborted === true) throw abortedError(action, signal.reason);
-  const failureClass = classify(last.failure);
-  if (failureClass !== "try-elsewhere") throw failedError(action, [last], failureClass);
-}
-
-function roundsWorthTrying(tries: readonly FailedTry[]): number {
-  const reasons = tries.map(({ failure }) => failure.reason);
-  if (reasons.every((reason) => reason === "untrusted")) return 1;
-  return reasons.every((reason) => reason === "unreachable" || reason === "untrusted") ? ROUNDS_WHEN_UNREACHABLE : Infinity;
-}
+const afterFailure = () => import("./after-failure.ts");
