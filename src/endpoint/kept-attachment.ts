@@ -14,7 +14,7 @@ import { toPoolTable } from "../ipam/pools.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix } from "../lib/ip/prefix.ts";
 import type { MacAddress } from "../lib/mac-address.ts";
-import { type AddRequest, ADDRESSES_ONLY, ownRecordOf, ownRequestOf } from "./plan-add.ts";
+import { addressRequestOf, type AddRequest, ADDRESSES_ONLY, ownRecordOf } from "./plan-add.ts";
 import { askedRoutes, type AttachmentRequest, type CompleteRecord } from "./plan-attachment.ts";
 
 /** An interface in a pod, as the kernel shows it. */
@@ -33,7 +33,7 @@ export interface ExistingInterface {
  * @throws {FactsWanted} what must be read first
  */
 export function keepAddresses(asked: AddRequest, facts: Facts, traits: Pick<DatastoreTraits, "recordsArePods">): AddRequest {
-  const owner = ownRequestOf(asked)?.owner;
+  const owner = addressRequestOf(asked)?.owner;
   if (owner === undefined) return asked;
   const { attachment } = asked;
   const record = ownRecordOf(attachment, facts);

@@ -9,6 +9,7 @@ import { recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoi
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Query, QueryOf, Write } from "../datastore/datastore.ts";
 import {
+  type AllocatedAddress,
   type AllocationOutcome,
   allocationQueries,
   type AllocationSubject,
@@ -146,7 +147,7 @@ function lateFailureOf(outcome: AddOutcome | undefined): FailedAdd | undefined {
  */
 function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
   const { attachment } = request;
-  const owner = ownRequestOf(request)?.owner;
+  const owner = addressRequestOf(request)?.owner;
   if (owner === undefined) return request;
   const addresses = recordedFor(attachment, facts);
   if (addresses.length === 0 || !hasAllAddresses(owner, addresses, facts)) return request;
@@ -167,15 +168,15 @@ export function ownRecordOf(attachment: AttachmentRequest, facts: Facts): Worklo
   return record?.spec.containerID === attachment.workload.containerID ? record : undefined;
 }
 
-/** What is asked for, managed or not; undefined where it is left to a delegate. */
-export function ownRequestOf(request: AddRequest): AddressRequest | UnmanagedRequest | undefined {
+/** What asks for addresses, whether netplug-ipam manages them or nobody; undefined: they are left to a delegate. */
+export function addressRequestOf(request: AddRequest): AddressRequest | UnmanagedRequest | undefined {
   if ("delegated" in request) return undefined;
   return "ipam" in request ? request.ipam : request.unmanaged;
 }
 
 /** Who asks for these very addresses, for messages; undefined: nobody, or they are a delegate's. */
 export function askerOf(request: AddRequest): string | undefined {
-  return ownRequestOf(request)?.namedBy?.addresses;
+  return addressRequestOf(request)?.namedBy?.addresses;
 }
 
 /** The addresses in this container's record. On Kubernetes a record keeps the container ID after its addresses were released. */
@@ -189,12 +190,7 @@ export const ADDRESSES_ONLY = { use: "Workload", families: [], pools: {}, namesp
 
 function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: Try): AddOutcome {
   if (allocated !== undefined && "error" in allocated) return allocated;
-  const addresses =
-    "delegated" in request
-      ? request.delegated
-      : "unmanaged" in request
-        ? request.unmanaged.addresses
-        : (allocated?.addresses ?? []).map(({ address }) => address);
+  const addresses = toAddresses(request, allocated?.addresses ?? []);
   const attachment = { ...request.attachment, hasOtherIpam: !("ipam" in request) };
   const stored = know(facts, recordQueryOf(attachment));
   const hasProfile = attachment.completeRecord === undefined && know(facts, profileQuery(attachment)) !== undefined;
@@ -207,6 +203,13 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
     if (thrown instanceof NetplugError) return { error: thrown, hadAddresses: allocated !== undefined };
     throw thrown;
   }
+}
+
+/** The addresses that the attachment uses, by who manages them. */
+function toAddresses(request: AddRequest, allocated: readonly AllocatedAddress[]): readonly Address[] {
+  if ("delegated" in request) return request.delegated;
+  if ("unmanaged" in request) return request.unmanaged.addresses;
+  return allocated.map(({ address }) => address);
 }
 
 /** Keeps the last of several writes to one record: a transaction takes only one for each key. */
