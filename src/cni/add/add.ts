@@ -40,7 +40,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   using netns = ledger.time("kernel", () => openNetnsOfCall(call));
   // Before anything is read: from now on nobody releases the attachment's addresses.
   using hold = new Hold(call, netns);
-  await cancelPending(call, hold);
+  await cancelPending(call, hold.commits);
   const asked = await askKubernetes(call);
   const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...loadPrefetch(call)]);
   // Awaited further down: the datastore answers while the kernel is asked.
@@ -48,7 +48,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   if ((await requireNetnsLock(call, netns)) === "waited") {
     // A DEL may have been in front of us: then the hold is ended. In any case what was read is out of date.
     hold.retake();
-    await cancelPending(call, hold);
+    await cancelPending(call, hold.commits);
     reading = read();
   }
   using sockets = ledger.time("kernel", () => openLinkSockets(host.kernel, netns, linkNamesOf(call)));

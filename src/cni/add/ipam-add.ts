@@ -46,7 +46,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   const hold = new Hold(call, netns);
   const pending = netns === undefined ? undefined : preparePendingOfAdd(call, netns, hold);
   // Or may have: what an earlier ADD got stays to be released, because nobody may be left who would call DEL for it.
-  let hasOlder = await cancelPending(call, hold, pending?.write);
+  let hasOlder = await cancelPending(call, hold.commits, pending?.write);
   const isEnded = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
   // What was sent may have been carried out or refused, or have renewed what an earlier ADD got. Widened, because the compiler does not see that
   // `beforeCommit` changes it.

@@ -66,7 +66,7 @@ export class Recording {
       const wanted = keptLink ? undefined : toQueueableRequest(request, facts);
       if (wanted) {
         // Whoever has the turn may send it in its own commit.
-        commits.noteSent();
+        commits.noteUnderWay();
         this.#isQueued = true;
       }
       return wanted;

@@ -143,7 +143,7 @@ test("a repeated ADD that fails hides no success from a GC", () => {
 describe("a failed ADD is over only when nothing may arrive that was sent for it:", () => {
   const events = {
     sent: (held: Hold) => held.beforeCommit(),
-    "sent by others": ({ commits }: Hold) => commits.noteSent(),
+    "left to others": ({ commits }: Hold) => commits.noteUnderWay(),
     applied: ({ commits }: Hold) => commits.onOutcome(true),
     refused: ({ commits }: Hold) => commits.onOutcome(false),
     recorded: ({ commits }: Hold) => commits.noteRecorded(),
@@ -156,10 +156,10 @@ describe("a failed ADD is over only when nothing may arrive that was sent for it
     [true, ["sent", "sent", "refused"]],
     [true, ["sent", "sent", "refused", "sent", "refused"]],
     [false, ["sent", "sent", "refused", "sent", "applied"]],
-    [true, ["sent by others"]],
-    [true, ["sent by others", "sent", "refused"]],
-    [false, ["sent by others", "sent", "applied"]],
-    [false, ["sent by others", "recorded"]],
+    [true, ["left to others"]],
+    [true, ["left to others", "sent", "refused"]],
+    [false, ["left to others", "sent", "applied"]],
+    [false, ["left to others", "recorded"]],
     [true, ["sent", "recorded", "sent"]],
     [false, ["sent", "recorded", "sent", "refused"]],
   ])("something may arrive: %p, after %p", (mayArrive, happened) => {

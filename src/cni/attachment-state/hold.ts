@@ -28,7 +28,7 @@ import { appendToNodeFile, tolerate } from "./node-files.ts";
  */
 export type HoldState = "held" | "ended" | "taken" | "unknown";
 
-/** Commits that were sent for an attachment, and of which no outcome is known. */
+/** Commits for an attachment of which no outcome is known: sent, or left to others, who may have sent them. */
 export class CommitsUnderWay {
   #number = 0;
 
@@ -37,8 +37,8 @@ export class CommitsUnderWay {
     return this.#number > 0;
   }
 
-  /** Notes one: of an ADD, of an earlier ADD whose pending release it cancels, or of a call that serves the queue. */
-  noteSent(): void {
+  /** Notes one: of the ADD, of an earlier ADD whose pending release it cancels, or of a call that may serve its request in the queue. */
+  noteUnderWay(): void {
     this.#number++;
   }
 
@@ -127,7 +127,7 @@ export class Hold implements Disposable {
   /** For `transact()`: {@link requireHeld}, and one of {@link commits} is sent. */
   readonly beforeCommit = (): void => {
     this.requireHeld();
-    this.commits.noteSent();
+    this.commits.noteUnderWay();
   };
 
   /** Notes that this ADD has succeeded: for a GC that began before. Not in the file of an ADD that has the attachment by now in another namespace. */
@@ -165,8 +165,8 @@ export class Hold implements Disposable {
   }
 }
 
-/** What the undo of an ADD asks of its hold. */
-export type HoldInUndo = Pick<Hold, "state" | "isSuperseded" | "commits">;
+/** What the undo of an ADD asks of its hold, without changing anything. */
+export type HoldInUndo = Pick<Hold, "state" | "isSuperseded"> & { readonly commits: Pick<CommitsUnderWay, "mayArrive"> };
 
 function toTaken(call: LocalCall, note: HoldNote | undefined): NetplugError {
   return toLost(call, `a newer ADD has it in ${quote(note?.path ?? "")}`);

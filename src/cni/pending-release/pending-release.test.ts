@@ -22,9 +22,9 @@ const inState = (state: HoldState, isSuperseded = false): HoldInUndo => ({
 
 /** Of an ADD whose commit may still arrive. */
 function withCommit(): HoldInUndo {
-  const hold = inState("held");
-  hold.commits.noteSent();
-  return hold;
+  const commits = new CommitsUnderWay();
+  commits.noteUnderWay();
+  return { ...inState("held"), commits };
 }
 
 function untilOf({ clock }: LocalWorld): string {
@@ -186,7 +186,7 @@ test.each<[what: string, text: string | null, mayArrive: boolean]>([
   const world = createLocalWorld();
   world.files[FILE] = text;
   const hold = new Hold(world.call, undefined);
-  await cancelPending(world.call, hold);
+  await cancelPending(world.call, hold.commits);
   expect(world.files[FILE]).toBeUndefined();
   expect(hold.commits.mayArrive).toBe(mayArrive);
 });
@@ -200,9 +200,9 @@ test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | u
   const removed: string[] = [];
   const { remove } = world.call.host.files;
   Object.assign(world.call.host.files, { remove: (path: string) => (removed.push(path), remove(path)) });
-  const hold = inState("held");
-  await cancelPending(world.call, hold, () => writeOwn(world));
-  expect(hold.commits.mayArrive).toBe(false);
+  const commits = new CommitsUnderWay();
+  await cancelPending(world.call, commits, () => writeOwn(world));
+  expect(commits.mayArrive).toBe(false);
   expect(world.files).toEqual(left === undefined ? {} : { [FILE]: left });
   expect(removed).toEqual(left === undefined ? [FILE] : []);
 });
@@ -210,13 +210,13 @@ test.each<[what: string, writeOwn: (world: LocalWorld) => void, left: string | u
 test("an ADD cancels a pending release, unless it is being carried out", async () => {
   const world = createLocalWorld();
   world.files[FILE] = "\n0\n\n";
-  const hold = inState("held");
-  await cancelPending(world.call, hold);
+  const commits = new CommitsUnderWay();
+  await cancelPending(world.call, commits);
   expect(world.files).toEqual({});
   lockedBy(true)(world);
-  await cancelPending(world.call, hold);
+  await cancelPending(world.call, commits);
   world.files[FILE] = "\n0\n\n";
-  await expect(cancelPending(world.call, hold)).rejects.toThrow("the addresses of an earlier call are being released");
+  await expect(cancelPending(world.call, commits)).rejects.toThrow("the addresses of an earlier call are being released");
   expect(world.files[FILE]).toBe("\n0\n\n");
-  expect(hold.commits.mayArrive).toBe(false);
+  expect(commits.mayArrive).toBe(false);
 });
