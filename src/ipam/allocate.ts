@@ -36,14 +36,14 @@ export async function allocate(
   let refusal: unknown;
   const decide = (known: Facts, attempt: Try): Decision<readonly AllocatedAddress[]> => {
     try {
-      const plan = planAllocation([request], known, attempt);
-      for (const defect of plan.defects) options.defects?.add(defect);
-      const [outcome] = plan.outcomes;
+      const { outcomes, writes, prefetch, served, defects } = planAllocation([request], known, attempt);
+      for (const defect of defects) options.defects?.add(defect);
+      const [outcome] = outcomes;
       if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
       // Thrown inside the decision, so that `transact()` decides again on the newest lists.
       if ("error" in outcome) throw outcome.error;
       added.push(outcome.addresses.flatMap(({ address, isNew }) => (isNew ? [address] : [])));
-      return { ...plan, result: outcome.addresses };
+      return { writes, prefetch, served, result: outcome.addresses };
     } catch (thrown) {
       refusal = thrown;
       throw thrown;

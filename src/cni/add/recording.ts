@@ -78,10 +78,11 @@ export class Recording {
         addQueries([request]),
         (known, attempt) => {
           const { plan, outcome, isKept } = this.#plan(known, attempt);
+          const { writes, prefetch, served } = plan;
           for (const defect of plan.defects) defects.add(defect);
           if ("error" in outcome) throw outcome.error;
           this.#added = this.#added.concat(outcome.added);
-          return { ...plan, result: { ...outcome, isKept } };
+          return { writes, prefetch, served, result: { ...outcome, isKept } };
         },
         { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome, ...linkWork.besideWrites() },
       ),
