@@ -59,6 +59,10 @@ test("of an option that is there its value is refused", async () => {
     ["--no-headers=-x", "--no-headers", "-x"],
     ["-wA=x", "--all-namespaces", "x"],
     ["-Aw=", "-w", ""],
+    ["--help=maybe", "--help", "maybe"],
+    ["-h=tru", "-h", "tru"],
+    ["-h=", "-h", ""],
+    ["-Ah=x", "-h", "x"],
   ] as const)
     expect((await world.ctl(["get", "wep", word])).stderr).toStartWith(
       `netplugctl: read option "${option}": got "${value}", want true or false\n`,
@@ -67,8 +71,42 @@ test("of an option that is there its value is refused", async () => {
 
 test("letters that have no value may stand together, the last with true or false, and with that of help", async () => {
   expect(await world.done(["get", "nodes", "-Aw=false", "-o", "name"])).toBe(await world.done(["get", "nodes", "-A", "-o", "name"]));
-  for (const letters of ["-Ah", "-hA", "-AhwA=false", "-hojson", "-h=true", "-Ah=true"])
+  for (const letters of ["-Ah", "-hA", "-AhwA=false", "-hojson", "-h=true", "-Ah=true", "-h=T", "-h=1"])
     expect(await world.done(["get", "nodes", letters])).toBe(await world.done(["get", "--help"]));
+});
+
+test("what says that no help is wanted is as if it were not there, as with kubectl", async () => {
+  const names = await world.done(["get", "nodes", "-o", "name"]);
+  for (const word of ["-h=false", "--help=0", "-Ah=F"]) expect(await world.done(["get", "nodes", word, "-o", "name"])).toBe(names);
+  expect(await world.done(["--help=false", "get", "nodes", "-o", "name"])).toBe(names);
+  expect(await world.done(["-h=false"])).toBe(await world.done([]));
+});
+
+test("a command that is asked for help gives it, whatever else is on the line", async () => {
+  for (const line of [
+    "-ho",
+    "-hx",
+    "-hojson -hx",
+    "-h -c",
+    "--f x -h",
+    "--nope -h",
+    "-1 --help",
+    "-o nonsense -h",
+    "--context= -h",
+    "--help=maybe -h",
+  ])
+    expect(await world.done(["get", "nodes", ...line.split(" ")])).toBe(await world.done(["get", "--help"]));
+  expect((await world.ctl(["get", "nodes", "--", "-h"])).stderr).toStartWith('netplugctl: find node "-h": there is none\n');
+});
+
+test("of help before a command its value is refused, and its name is proposed", async () => {
+  for (const [words, message] of [
+    [["-h=maybe"], '-h": got "maybe", want true or false'],
+    [["ipam", "--help=maybe"], '--help": got "maybe", want true or false'],
+    [["get", "--hlep"], '--hlep": there is none, did you mean --help?'],
+    [["get", "--h"], '--h": there is none, did you mean --help?'],
+  ] as const)
+    expect((await world.ctl(words)).stderr).toStartWith(`netplugctl: read option "${message}\n`);
 });
 
 test("a letter is no misspelt command", async () => {

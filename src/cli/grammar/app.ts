@@ -127,9 +127,9 @@ export function commandOf(words: readonly string[]): NamedCommand {
   return {
     words: words.slice(0, count),
     isGroup: !("parameters" in target),
-    flags: [...Object.keys(own).map(toKebab), ...flags.GLOBAL_OPTIONS.map(({ name }) => name)],
+    flags: [...Object.keys(own).map(toKebab), ...flags.GLOBAL_OPTIONS.map(({ name }) => name), flags.HELP_OPTION.name],
     flagsWithoutValue: Object.entries(own).flatMap(([name, { kind }]) => (kind === "boolean" ? [toKebab(name)] : [])),
-    letters: [...Object.keys(aliases), ...flags.GLOBAL_OPTIONS.flatMap(({ letter }) => letter ?? [])],
+    letters: [...Object.keys(aliases), ...flags.GLOBAL_OPTIONS.flatMap(({ letter }) => letter ?? []), flags.HELP_OPTION.letter],
   };
 }
 

@@ -63,7 +63,11 @@ test.each([
   ],
   [
     ["get", "-hA", "-AhwA=true", "-hh", "-hojson", "-wAhn", "shop", "-hx", "-ho"],
-    ["get", "-A", "-h", "-Aw", "-h", "-A=true", "-h", "-h", "-o", "json", "-wA", "-h", "-n", "shop", "-hx", "-h", "-o"],
+    ["get", "-A", "-h", "-Aw", "-h", "-A=true", "-h", "-h", "-o", "json", "-wA", "-h", "-n", "shop", "-h", "-x", "-h", "-o"],
+  ],
+  [
+    ["get", "-h=T", "--help=1", "-Ah=yes", "-h=false", "--help=F", "-Aw", "-hh=0", "-wh=no", "-h=false=", "--help=maybe", "-Ah=x\n", "-h="],
+    ["get", "-h", "--help", "-A", "-h", "-Aw", "-h", "-w", "-h=false=", "--help=maybe", "-A", "-h=x\n", "-h="],
   ],
   [
     ["patch", "ipp", "-p", "-Ao", "--", "-Ao"],
@@ -80,6 +84,21 @@ test.each([
 test("what has no form of an option is told apart, up to --", () => {
   const argv = ["get", "--f", "-1", "-", "-o", "--o", "-p", "- a\n- b", "-A=", "--watch", "-Awx", "--x-y=z\n", "-Aw=", "--", "-2"];
   expect(parseCommandLine(argv).strays).toEqual(["--f", "-1", "-A=", "--x-y=z\n", "-w="]);
+});
+
+test.each(["--help=maybe", "-h=tru", "-h=", "--help=", "-Ah=x\ny"])("%j says neither that help is wanted nor that it is not", (word) => {
+  expect(parseCommandLine(["get", word]).strays).toEqual([word.replace("-A", "-")]);
+});
+
+test.each(["--context=", "-ca -cb", "--f", "-é", "--help=maybe", "-c"])("where help is asked for, %j does not matter", (line) => {
+  const wrong = line.split(" ");
+  for (const help of ["-h", "--help=true", "-Ah"]) expect(parseCommandLine(["get", help, ...wrong]).strays).toEqual([]);
+  const isWrong = (): void => expect(parseCommandLine(["-h=false", "get", ...wrong]).strays).toEqual([]);
+  expect(isWrong).toThrow();
+});
+
+test("an empty word stays one", () => {
+  expect(parseCommandLine(["", "get", "", "-h=false", ""]).words).toEqual(["", "get", "", ""]);
 });
 
 test("an option that has a value in one command has one in each", () => {

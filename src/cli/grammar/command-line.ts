@@ -1,9 +1,10 @@
 /** Brings the command line into the form that the parser of commands understands. */
 
+import { looseBooleanParser } from "@stricli/core";
 import { UsageError } from "../failures/failure.ts";
 import type { GlobalOptions } from "../io.ts";
 import { optionsOfAllCommands } from "./app.ts";
-import { GLOBAL_OPTIONS } from "./flags.ts";
+import { GLOBAL_OPTIONS, HELP_OPTION } from "./flags.ts";
 
 /** The options that count for every command, and what is left for the parser of commands. */
 interface CommandLine {
@@ -11,10 +12,13 @@ interface CommandLine {
   /**
    * The rest, with each value apart from its option: `-ojson` becomes `-o json`, and `-Ao json` `-A -o json`. Only a value that begins with a dash is
    * attached: `-o -x` becomes `-o=-x`. So is what an option without a value is given: `-Aw=false` becomes `-A -w=false`. What asks for help stands
-   * alone: `-hA` becomes `-A -h`.
+   * alone: `-hA` becomes `-A -h`, and so does `-hA=true`'s letter of help; what says that none is wanted, `-h=false`, is left out.
    */
   readonly words: readonly string[];
-  /** Of these words the ones that stand where an option does, and that the parser takes for arguments: `--f`, `-1`. */
+  /**
+   * Of these words the ones that stand where an option does, and that the parser takes for arguments, or misunderstands: `--f`, `-1`, `-h=maybe`. None
+   * where help is asked for, which is shown whatever else is on the line.
+   */
   readonly strays: readonly string[];
 }
 
@@ -35,10 +39,12 @@ export const VALUE_FLAGS: ReadonlySet<string> = withValue;
 
 const LETTERS_WITHOUT_VALUE = lettersOf(withoutValue);
 
-const HELP = "h";
+const { name: HELP_NAME, letter: HELP } = HELP_OPTION;
 
-/** As with kubectl; the parser of commands knows it without a value only. */
-const ASKED_HELP = new RegExp(`^(-[${LETTERS_WITHOUT_VALUE}${HELP}]*${HELP}|--help)=(?:true|True|TRUE)$`);
+const ASKED_HELP: readonly string[] = [`-${HELP}`, `--${HELP_NAME}`];
+
+/** Help with a value that the parser of commands does not know: to it, help has none. */
+const HELP_WITH_VALUE = new RegExp(`^(-${HELP}|--${HELP_NAME})=(.*)$`, "s");
 
 /** Letters together, as with kubectl: the last one has a value, which may be attached. */
 const LETTERS = new RegExp(
@@ -46,8 +52,8 @@ const LETTERS = new RegExp(
   "s",
 );
 
-/** Letters together of which none has a value; the last one may say true or false. */
-const LETTERS_ONLY = new RegExp(`^-([${LETTERS_WITHOUT_VALUE}${HELP}]+)([${LETTERS_WITHOUT_VALUE}]=.*)?$`, "s");
+/** Letters together of which none has a value; then the last one may say true or false, or something follows that is none of them. */
+const LETTERS_ONLY = new RegExp(`^-([${LETTERS_WITHOUT_VALUE}${HELP}]*?)(.=.*|[^=${LETTERS_WITHOUT_VALUE}${HELP}].*)?$`, "s");
 
 function lettersOf(options: Iterable<string>): string {
   return [...options].flatMap((option) => /^-(\w)$/.exec(option)?.[1] ?? []).join("");
@@ -56,30 +62,35 @@ function lettersOf(options: Iterable<string>): string {
 /**
  * Takes out the options that may be given anywhere, up to a `--`.
  *
- * @throws {UsageError} an option without its value, or twice
+ * @throws {UsageError} an option without its value, or twice, unless help is asked for
  */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
   const options: { config?: string; kubeconfig?: string; context?: string } = {};
   const words: string[] = [];
   const early: string[] = [];
   const strays: string[] = [];
+  const faults: UsageError[] = [];
+  let rest: readonly string[] = [];
   for (let i = 0; i < argv.length; i++) {
-    const word = (argv[i] ?? "").replace(ASKED_HELP, "$1");
-    if (word === "--") return { options, words: [...words, ...early, ...argv.slice(i)], strays };
+    const word = argv[i] ?? "";
+    if (word === "--") {
+      rest = argv.slice(i);
+      break;
+    }
     const { letters, flag, attached } = splitFlag(word);
     if (letters !== undefined) words.push(...takeApart(letters));
     if (flag === undefined) {
       const parts = takeApart(word);
       words.push(...parts);
-      strays.push(...parts.filter((part) => /^-./s.test(part) && !OPTION.test(part)));
+      strays.push(...parts.filter((part) => /^-./s.test(part) && (!OPTION.test(part) || HELP_WITH_VALUE.test(part))));
       continue;
     }
     const value = attached ?? argv[++i];
     const option = GLOBAL_FLAGS.get(flag);
     if (option !== undefined) {
-      if (value === undefined || value === "") throw new UsageError(`read option "${flag}": its value is missing`);
-      if (options[option] !== undefined) throw new UsageError(`read option "${flag}": got it twice, want it once`);
-      options[option] = value;
+      if (value === undefined || value === "") faults.push(new UsageError(`read option "${flag}": its value is missing`));
+      else if (options[option] !== undefined) faults.push(new UsageError(`read option "${flag}": got it twice, want it once`));
+      else options[option] = value;
       continue;
     }
     const flagWords = value === undefined ? [flag] : toFlagWords(flag, value);
@@ -87,15 +98,36 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     if (words.length === 0 && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
     else words.push(...flagWords);
   }
-  return { options, words: [...words, ...early], strays };
+  const isHelpWanted = words.some((word) => ASKED_HELP.includes(word));
+  const [fault] = faults;
+  if (fault !== undefined && !isHelpWanted) throw fault;
+  return { options, words: [...words, ...early, ...rest], strays: isHelpWanted ? [] : strays };
 }
 
 /** The parser of commands knows only apart from other letters what asks for help, and a letter that says true or false. */
 function takeApart(word: string): readonly string[] {
-  const [, letters, last] = LETTERS_ONLY.exec(word) ?? [];
-  if (letters === undefined) return [word];
+  const [, letters = "", last = ""] = LETTERS_ONLY.exec(word) ?? [];
   const others = letters.replaceAll(HELP, "");
-  return [others, others === letters ? "" : HELP, last ?? ""].filter((part) => part !== "").map((part) => `-${part}`);
+  const asksForHelp = others !== letters;
+  if (!asksForHelp && !/^.=/s.test(last)) return readHelp(word);
+  return [
+    ...new Set([
+      ...(others === "" ? [] : [`-${others}`]),
+      ...(asksForHelp ? [`-${HELP}`] : []),
+      ...(last === "" ? [] : readHelp(`-${last}`)),
+    ]),
+  ];
+}
+
+/** What asks for help as the parser of commands knows it, and nothing of what says that none is wanted. Other words stay as they are. */
+function readHelp(word: string): readonly string[] {
+  const [, option, said = ""] = HELP_WITH_VALUE.exec(word) ?? [];
+  if (option === undefined || said === "") return [word];
+  try {
+    return looseBooleanParser(said) ? [option] : [];
+  } catch {
+    return [word];
+  }
 }
 
 /** The parser of commands takes a value that begins with a dash for an option, unless it is attached. One of several lines it takes only unattached. */

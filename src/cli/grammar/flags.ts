@@ -14,6 +14,9 @@ export const GLOBAL_OPTIONS: readonly { readonly name: keyof GlobalOptions; read
   { name: "context", brief: "context of the kubeconfig" },
 ];
 
+/** Every command has it; the parser of commands adds it. */
+export const HELP_OPTION = { name: "help", letter: "h" } as const;
+
 /** `-f` of commands that want files: `create`, `apply`, `diff`, `replace`, `validate`. */
 export const filenames = {
   kind: "parsed",
