@@ -126,7 +126,7 @@ describe("usage", () => {
     [["get", "ipp", "-o="], 'read option "--output": got "", want json, yaml, wide, name or custom-columns', "get --help"],
     [
       ["delete", "wep", "a", "--namespace="],
-      'read option "--namespace": got "", want a DNS name in lower case: letters, digits, `-` and `.`\n',
+      'read option "--namespace": got "", want a DNS name in lower case: letters, digits, `-` and `.`, at most 253\n',
       "delete --help",
     ],
     [["ipam", "show", "--ip="], 'read option "--ip": parse address: got ""', "ipam show --help"],

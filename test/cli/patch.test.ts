@@ -330,7 +330,7 @@ test.each([
   expect(await refusalOf("tier", "prod")).toEqual([2, 'netplugctl: use namespace "prod": tiers have no namespace']);
   expect(await refusalOf("wep", "a/b")).toEqual([
     2,
-    'netplugctl: read option "--namespace": got "a/b", want a DNS name in lower case: letters, digits, `-` and `.`',
+    'netplugctl: read option "--namespace": got "a/b", want a DNS name in lower case: letters, digits, `-` and `.`, at most 253',
   ]);
 });
 

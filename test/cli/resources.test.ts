@@ -6,7 +6,7 @@ const world = shareEtcdCliWorld();
 
 beforeEach(() => world.reset());
 
-const NAMESPACE = "want a DNS name in lower case: letters, digits, `-` and `.`";
+const NAMESPACE = "want a DNS name in lower case: letters, digits, `-` and `.`, at most 253";
 const ENDPOINT = endpointYaml({ containerID: "c1", node: "n1", namespace: "prod", ipNetworks: ["10.65.0.7"] });
 
 describe("create, apply, replace", () => {
@@ -304,6 +304,10 @@ describe("get", () => {
     { argv: ["get", "wep", "-n", ""], message: `read option "--namespace": got "", ${NAMESPACE}` },
     { argv: ["get", "wep", "a", "-n", "a/b"], message: `read option "--namespace": got "a/b", ${NAMESPACE}` },
     { argv: ["get", "wep", "a", "-n", "Prod"], message: `read option "--namespace": got "Prod", ${NAMESPACE}` },
+    {
+      argv: ["get", "wep", "-n", "a".repeat(254)],
+      message: `read option "--namespace": got "${"a".repeat(200)}…" (254 characters), ${NAMESPACE}`,
+    },
     { argv: ["delete", "wep", "a", "-n", "../x"], message: `read option "--namespace": got "../x", ${NAMESPACE}` },
   ])("$argv is wrong usage, whatever the datastore", async ({ argv, message }) => {
     const expected = { status: 2, stdout: "", stderr: `netplugctl: ${message}\nnext: netplugctl ${argv[0]} --help\n` };
