@@ -50,6 +50,10 @@ describe("a pool", () => {
 
   test.each([
     [{ cidr: "10.65.3.9/16" }, 'spec.cidr: parse prefix "10.65.3.9/16": host bits are set, want "10.65.0.0/16"'],
+    [
+      { cidr: "010.65.0.0/16" },
+      'spec.cidr: parse prefix: got "010.65.0.0/16", want address/length; without leading zeros, which some programs read as octal',
+    ],
     [{ cidr: "10.65.0.0/33" }, 'spec.cidr: parse prefix "10.65.0.0/33": got length "33", want 0..32'],
     [{ cidr: 10 }, "spec.cidr: got 10, want a text"],
     [{}, "spec.cidr: is missing"],

@@ -98,6 +98,18 @@ test.each([
   expect(await world.ctl(["create", "-f", source])).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining(message) });
 });
 
+test("of an address that is refused for a leading zero, the reason is told", async () => {
+  const reason = "; without leading zeros, which some programs read as octal\n";
+  const [, , stderr] = await validate(pool("x", "cidr: 010.240.0.0/20"));
+  expect(stderr).toBe(`validate IPPool "x" (stdin): spec.cidr: parse prefix: got "010.240.0.0/20", want address/length${reason}`);
+  for (const words of [
+    ["ipam", "show", "--ip=10.0.0.010"],
+    ["ipam", "release", "--ip=10.0.0.010"],
+    ["ipam", "split", "2", "--cidr=010.0.0.0/16"],
+  ])
+    expect((await world.ctl(words)).stderr).toContain(reason);
+});
+
 describe("hostile input gets one clear line:", () => {
   /** Each name stands for ten of the one before. */
   const bomb = (levels: number): string =>

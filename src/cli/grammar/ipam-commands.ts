@@ -3,6 +3,7 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import type { IPAMConfigurationSpec } from "../../api/ipam-configuration.ts";
 import { type Address, parseAddress } from "../../lib/ip/address.ts";
+import { describeLeadingZeros } from "../../lib/ip/leading-zeros.ts";
 import { baseOf, parsePrefix, sizeOf, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import type { AdoptFlags } from "../commands/ipam/adopt-name.ts";
 import type { CheckFlags } from "../commands/ipam/check.ts";
@@ -10,17 +11,29 @@ import type { ExplainFlags } from "../commands/ipam/explain-asking.ts";
 import type { ReleaseFlags } from "../commands/ipam/release.ts";
 import type { ShowFlags } from "../commands/ipam/show.ts";
 import type { SplitFlags } from "../commands/ipam/split.ts";
+import { messageOf } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { type CliContext, runs, shows } from "./context.ts";
 import { UsageError } from "../failures/failure.ts";
 import * as flags from "./flags.ts";
 
-const ipFlag = { kind: "parsed", parse: parseHostAddress, placeholder: "ADDRESS" } as const;
+const ipFlag = { kind: "parsed", parse: explaining(parseHostAddress), placeholder: "ADDRESS" } as const;
 
 /** An address, also as `get workloadendpoints` shows it: `10.65.0.7/32`. */
 function parseHostAddress(text: string): Address {
   const prefix = tryParsePrefix(text);
   return prefix !== undefined && sizeOf(prefix) === 1n ? baseOf(prefix) : parseAddress(text);
+}
+
+/** Says of text that `parse` refuses when that may be for a leading zero. */
+function explaining<T>(parse: (text: string) => T): (text: string) => T {
+  return (text) => {
+    try {
+      return parse(text);
+    } catch (thrown) {
+      throw new UsageError(`${messageOf(thrown)}${describeLeadingZeros(text)}`);
+    }
+  };
 }
 
 const ipamShow = buildCommand<ShowFlags, [], CliContext>({
@@ -195,7 +208,7 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
   parameters: {
     flags: {
       name: { ...poolFlag, brief: "pool by its name", placeholder: "POOL" },
-      cidr: { kind: "parsed", parse: parsePrefix, brief: "pool by its CIDR", placeholder: "CIDR", optional: true },
+      cidr: { kind: "parsed", parse: explaining(parsePrefix), brief: "pool by its CIDR", placeholder: "CIDR", optional: true },
     },
     positional: {
       kind: "tuple",
