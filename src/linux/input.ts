@@ -23,6 +23,7 @@ export async function readInput(source: string, limitBytes: number): Promise<str
   const stats = await tryStat(source);
   // A shell's `<(command)` is a pipe, whose command may take its time.
   if (stats?.isFIFO() === true) return toInputText(await readBytes(Bun.file(source).stream(), limitBytes), quote(source), limitBytes);
+  if (stats?.isDirectory() === true) throw new NetplugError("ioFailure", `read ${quote(source)}: it is a folder, want a file`);
   if (stats?.isFile() === true) requireAtMost(stats.size, quote(source), limitBytes);
   return linuxFiles.readText(source);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { poolYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
@@ -96,6 +96,33 @@ test.each([
   ["/dev/null", "read /dev/null: got no object, want at least one in YAML or JSON\n"],
 ])("what -f %s cannot give is told", async (source, message) => {
   expect(await world.ctl(["create", "-f", source])).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining(message) });
+});
+
+test("a folder in the place of a file is told, and what is wanted", async () => {
+  mkdirSync(join(world.folder, "empty/deeper.yaml"), { recursive: true });
+  const folder = join(world.folder, "empty");
+  expect((await world.ctl(["validate", "-f", folder])).stderr).toBe(
+    `netplugctl: read ${folder}: got no object, want at least one in YAML or JSON; of a folder the files .yaml, .yml and .json are read, and no folders in it\n`,
+  );
+  for (const [what, words, env] of [
+    ["config file ", ["get", "ipp", "-c", folder], {}],
+    ["", ["ipam", "release", "--from-report", folder], {}],
+    ["kubeconfig ", ["get", "ipp"], { DATASTORE_TYPE: "kubernetes", KUBECONFIG: folder }],
+  ] as const)
+    expect(await world.ctl(words, { env: { ETCD_ENDPOINTS: undefined, ...env } })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(`netplugctl: read ${what}"${folder}": it is a folder, want a file\n`),
+    });
+});
+
+test("of a kubeconfig that cannot be read the reason is told", async () => {
+  const loop = join(world.folder, "loop");
+  symlinkSync(loop, loop);
+  const { stderr } = await world.ctl(["get", "ipp"], {
+    env: { ETCD_ENDPOINTS: undefined, KUBECONFIG: loop, DATASTORE_TYPE: "kubernetes" },
+  });
+  const reason = `open "${loop}": ELOOP (too many levels of symbolic links)`;
+  expect(stderr).toStartWith(`netplugctl: read kubeconfig "${loop}": it cannot be read\n  ${reason}\n  the kubeconfig is the one`);
 });
 
 test("of an address that is refused for a leading zero, the reason is told", async () => {

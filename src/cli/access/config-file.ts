@@ -3,6 +3,7 @@
 import { API_VERSION } from "../../api/resource.ts";
 import { closestName } from "../../api/schema/closest.ts";
 import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName } from "../../datastore/config/datastore-settings.ts";
+import { orNothing } from "../../lib/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 import { CommandFailed } from "../failures/failure.ts";
@@ -17,10 +18,19 @@ const CONFIG_KIND = "NetplugAPIConfig";
 /** @throws {CommandFailed} a file that is missing although somebody named it, or that makes no sense */
 export async function settingsOfFile(io: CliIo, named: string | undefined): Promise<DatastoreSettings> {
   const path = named ?? DEFAULT_CONFIG_FILE;
-  const text = io.files.readText(path);
+  const text = readFile(io, path);
   if (text !== undefined) return await parseConfigFile(path, text);
   if (named !== undefined) throw new CommandFailed(`read config file ${quote(path)}: there is no such file`);
   return {};
+}
+
+function readFile({ files }: CliIo, path: string): string | undefined {
+  try {
+    return files.readText(path);
+  } catch (thrown) {
+    if (orNothing(() => files.list(path)) === undefined) throw thrown;
+    throw new CommandFailed(`read config file ${quote(path)}: it is a folder, want a file`);
+  }
 }
 
 /** Messages name keys and never values: a password may be among them. */

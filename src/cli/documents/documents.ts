@@ -34,8 +34,12 @@ export async function readDocuments(io: CliIo, sources: readonly string[]): Prom
       for (const document of await parseDocuments(text, name)) documents.push(document);
     }
   }
-  if (documents.length === 0)
-    throw new CommandFailed(`read ${sources.map(toInputName).join(", ")}: got no object, want at least one in YAML or JSON`);
+  if (documents.length === 0) {
+    const ofFolder = sources.some((source) => source !== "-" && io.files.list(source) !== undefined)
+      ? "; of a folder the files .yaml, .yml and .json are read, and no folders in it"
+      : "";
+    throw new CommandFailed(`read ${sources.map(toInputName).join(", ")}: got no object, want at least one in YAML or JSON${ofFolder}`);
+  }
   return documents;
 }
 

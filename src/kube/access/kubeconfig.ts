@@ -1,6 +1,6 @@
 /** Kubeconfig files: read, and merged as kubectl does it. */
 
-import { NetplugError } from "../../lib/errors.ts";
+import { messageOf, NetplugError, orNothing } from "../../lib/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
@@ -53,7 +53,9 @@ function readFile(path: string, files: Files): string | undefined {
   try {
     return files.readText(path);
   } catch (cause) {
-    throw new NetplugError("invalidConfig", `read kubeconfig ${quote(path)}: it cannot be read`, { cause });
+    const isFolder = orNothing(() => files.list(path)) !== undefined;
+    const fault = isFolder ? "it is a folder, want a file" : "it cannot be read";
+    throw new NetplugError("invalidConfig", `read kubeconfig ${quote(path)}: ${fault}`, { cause, details: messageOf(cause) });
   }
 }
 
