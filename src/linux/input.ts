@@ -19,14 +19,16 @@ export interface PartedFile {
  * @throws NetplugError ioFailure, also for more than `limitBytes`
  */
 export async function readInput(source: string, limitBytes: number): Promise<string | undefined> {
-  if (source === "-") return toInputText(await readBytes(Bun.stdin.stream(), limitBytes), "stdin", limitBytes);
+  if (source === "-") return await readStream(Bun.stdin, "stdin", limitBytes);
   const stats = await tryStat(source);
   // A shell's `<(command)` is a pipe, whose command may take its time.
-  if (stats?.isFIFO() === true) return toInputText(await readBytes(Bun.file(source).stream(), limitBytes), quote(source), limitBytes);
-  if (stats?.isDirectory() === true) throw new NetplugError("ioFailure", `read ${quote(source)}: it is a folder, want a file`);
+  if (stats?.isFIFO() === true) return await readStream(Bun.file(source), quote(source), limitBytes);
+  if (stats?.isDirectory() === true) throw new NetplugError("ioFailure", `read ${quote(source)}: ${FOLDER}`);
   if (stats?.isFile() === true) requireAtMost(stats.size, quote(source), limitBytes);
   return linuxFiles.readText(source);
 }
+
+const FOLDER = "it is a folder, want a file";
 
 /** @returns undefined also where the kernel refuses to tell: whoever reads it says why */
 async function tryStat(path: string): Promise<Stats | undefined> {
@@ -38,7 +40,14 @@ async function tryStat(path: string): Promise<Stats | undefined> {
   }
 }
 
-function toInputText(bytes: Uint8Array, name: string, limitBytes: number): string {
+async function readStream(file: { stream(): ReadableStream<Uint8Array> }, name: string, limitBytes: number): Promise<string> {
+  let bytes: Uint8Array;
+  try {
+    bytes = await readBytes(file.stream(), limitBytes);
+  } catch (cause) {
+    const isFolder = cause instanceof Error && "code" in cause && cause.code === "EISDIR";
+    throw new NetplugError("ioFailure", `read ${name}: ${isFolder ? FOLDER : messageOf(cause)}`, { cause });
+  }
   requireAtMost(bytes.length, name, limitBytes);
   return new TextDecoder().decode(bytes);
 }

@@ -188,7 +188,7 @@ onEtcd("its commands work on etcd", async () => {
   }
   await playCommon(reader, etcd, read);
   writeFileSync(join(etcd.folder, "cni.log.gz"), Bun.gzipSync(ledgerLine(1, "DEL")));
-  expect(await type(reader, "zcat cni.log.gz | netplugctl ledger --file /dev/stdin")).toMatch(/ DEL +0 +c1 /);
+  expect(await type(reader, "zcat cni.log.gz | netplugctl ledger --file -")).toMatch(/ DEL +0 +c1 /);
 });
 
 /** What is played elsewhere, or is no command of its own. */

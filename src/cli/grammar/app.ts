@@ -46,7 +46,13 @@ const ledger = buildCommand<LedgerFlags, [], CliContext>({
   loader: runs(async () => (await import("../commands/ledger.ts")).ledger),
   parameters: {
     flags: {
-      file: { kind: "parsed", parse: String, brief: "log of the CNI plugin", placeholder: "FILE", default: DEFAULT_LOG_FILE },
+      file: {
+        kind: "parsed",
+        parse: (text) => (text === "-" ? "/dev/stdin" : text),
+        brief: "log of the CNI plugin, - for stdin",
+        placeholder: "FILE",
+        default: DEFAULT_LOG_FILE,
+      },
       last: { kind: "parsed", parse: flags.parseCount, brief: "how many of the newest entries", placeholder: "N", default: "20" },
       container: { kind: "parsed", parse: String, brief: "only containers whose ID begins so", placeholder: "ID", optional: true },
       pod: { kind: "parsed", parse: String, brief: "only this pod: NAME, or NAMESPACE/NAME", placeholder: "POD", optional: true },

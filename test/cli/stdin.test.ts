@@ -1,0 +1,29 @@
+/** What stands behind stdin, which only the built program shows. */
+
+import { expect, test } from "bun:test";
+import { ledgerLine } from "../support/cli/ledger-line.ts";
+import { netplugctl } from "../support/cli/netplugctl.ts";
+
+function bash(line: string): readonly [status: number, stdout: string, stderr: string] {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(["bash", "-c", line], {
+    env: { PATH: process.env["PATH"], netplugctl },
+    stderr: "pipe",
+  });
+  return [exitCode, stdout.toString(), stderr.toString()];
+}
+
+test.each([
+  ["validate -f - </", "it is a folder, want a file"],
+  ["ipam release --from-report - </", "it is a folder, want a file"],
+  ["validate -f - 0>/dev/null", "EBADF: bad file descriptor"],
+])("%s fails with its reason", (line, reason) => {
+  const [status, stdout, stderr] = bash(`$netplugctl ${line}`);
+  expect([status, stdout]).toEqual([1, ""]);
+  expect(stderr).toStartWith(`netplugctl: read stdin: ${reason}`);
+  expect(stderr.trimEnd()).not.toContain("\n");
+});
+
+test("a log may come from there, named as other input from there is", () => {
+  const [status, stdout, stderr] = bash(`printf %s '${ledgerLine(1)}' | $netplugctl ledger --file -`);
+  expect([status, stdout, stderr]).toEqual([0, expect.stringContaining("16:00:01.000Z   ADD "), ""]);
+});
