@@ -25,6 +25,19 @@ function problemsOf(input: unknown): string[] {
 
 const pool = (spec: object): unknown => object("IPPool", spec, { name: "blue" });
 
+test.each([
+  [{ name: 123 }, "metadata.name: got 123, want a DNS name in lower case: letters, digits, `-` and `.`; put it in quotes"],
+  [
+    { name: "n1", labels: { rack: 2 } },
+    "metadata.labels.rack: got 2, want a label value: at most 63 letters, digits, `_`, `.` or `-`, a letter or digit first and last; put it in quotes",
+  ],
+  [{ name: "n1", annotations: { owned: true } }, "metadata.annotations.owned: got true, want a text; put it in quotes"],
+  [{ name: ["a"] }, "metadata.name: got a list, want a DNS name in lower case: letters, digits, `-` and `.`"],
+  [{ name: "A" }, 'metadata.name: got "A", want a DNS name in lower case: letters, digits, `-` and `.`'],
+])("that a text needs quotes is told where it is no text to YAML: %j", (metadata, message) => {
+  expect(problemsOf(object("IPPool", { cidr: "10.65.0.0/16" }, metadata))).toEqual([message]);
+});
+
 describe("a pool", () => {
   test("gets every default", () => {
     expect(validate(pool({ cidr: "10.65.0.0/16" })).spec).toEqual({

@@ -119,7 +119,10 @@ function toProblem(issue: v.BaseIssue<unknown>): Problem {
     : issue.kind === "schema"
       ? `want ${issue.expected ?? "another value"}`
       : undefined;
-  return { path, message: wanted === undefined ? issue.message : `got ${quoteValue(issue.input)}, ${wanted}` };
+  if (wanted === undefined) return { path, message: issue.message };
+  // YAML takes a name such as 123 for a number, in which a reader sees nothing wrong.
+  const isTextWithoutQuotes = steps[0] === "metadata" && issue.type === "string" && /^(number|boolean)$/.test(typeof issue.input);
+  return { path, message: `got ${quoteValue(issue.input)}, ${wanted}${isTextWithoutQuotes ? "; put it in quotes" : ""}` };
 }
 
 function distinct(problems: readonly Problem[]): readonly Problem[] {
