@@ -72,8 +72,8 @@ const SCALAR_WANTED = {
   url: ENTRY_WANTED.url,
   mac: POD_MAC_FORM,
   domain: "a domain name",
-  endpoints: "http:// or https:// URLs without user and path, IPv6 in brackets, joined by commas",
-  authority: "host:port, IPv6 in brackets",
+  endpoints: "http:// or https:// URLs without user and path, IPv4 without leading zeros, IPv6 in brackets, joined by commas",
+  authority: "host:port, IPv4 without leading zeros, IPv6 in brackets",
 } as const;
 
 function choiceOf({ values, anyCase }: EnumField): string {

@@ -81,6 +81,8 @@ describe("parseEndpoints()", () => {
   test.each([
     ["http://10.0.0.1", "http://10.0.0.1:2379"],
     ["http://etcd.example:4001", "http://etcd.example:4001"],
+    ["http://1.etcd2:4001", "http://1.etcd2:4001"],
+    ["http://10.0.0.1.example", "http://10.0.0.1.example:2379"],
     ["https://etcd.example/", "https://etcd.example:2379"],
     ["https://etcd.example:443", "https://etcd.example:443"],
     ["http://etcd.example:80/", "http://etcd.example:80"],
@@ -111,9 +113,15 @@ describe("parseEndpoints()", () => {
     "http://",
     "a b",
     "http://a\nb:1x",
+    // To `URL`, 8.0.0.1, 127.0.0.1, 127.0.0.1, 10.0.0.8 and 10.0.0.1.
+    "http://010.0.0.1:2379",
+    "http://127.1",
+    "http://0x7f.0.0.1",
+    "http://167772168",
+    "http://10.0.0.0x1.",
   ])("refuses %p, and shows it", (text) => {
     expect(() => parseEndpoints(text)).toThrow(
-      `parse etcd endpoint ${JSON.stringify(text)}: want http://host:port or https://host:port, IPv6 in brackets, joined by commas`,
+      `parse etcd endpoint ${JSON.stringify(text)}: want http://host:port or https://host:port, IPv4 without leading zeros, IPv6 in brackets, joined by commas`,
     );
   });
 

@@ -152,7 +152,7 @@ function parseEndpoint(text: string, where: string): string {
   }
   const url = isEtcdEndpoint(text) ? URL.parse(text) : null;
   if (url === null) {
-    const wanted = "http://host:port or https://host:port, IPv6 in brackets, joined by commas";
+    const wanted = "http://host:port or https://host:port, IPv4 without leading zeros, IPv6 in brackets, joined by commas";
     throw new NetplugError("invalidConfig", `parse ${where} ${quote(text)}: want ${wanted}`);
   }
   return `${url.protocol}//${url.hostname}:${portOf(text, url)}`;
@@ -182,8 +182,11 @@ export function isAuthority(text: string): boolean {
   const host = colon < 0 ? text : text.slice(0, colon);
   if (colon >= 0 && !isPort(text.slice(colon + 1))) return false;
   if (host.startsWith("[")) return host.endsWith("]") && tryParseAddress(host.slice(1, -1))?.family === 6;
-  return isName(host, "._-");
+  return isName(host, "._-") && (!ENDS_IN_NUMBER.test(host) || tryParseAddress(host) !== undefined);
 }
+
+/** As URLs have it, to which it is an address: `010.0.0.1` that of 8.0.0.1, `127.1` that of 127.0.0.1. */
+const ENDS_IN_NUMBER = /(^|\.)(\d+|0x[\da-f]*)\.?$/i;
 
 /** A name under which SRV records are looked up; underscores are common there. */
 export function isDomainName(text: string): boolean {
