@@ -135,6 +135,19 @@ test("an address that was given a moment ago is left: its ADD may be about to re
   expect(await leaked()).toEqual(["leaked-address 10.65.0.1"]);
 });
 
+test("an address that was given to another container a moment ago is not called leaked: its ADD may be about to record it", async () => {
+  await leak("gone", "10.65.0.1");
+  const before = await report();
+  await releaseOf(world.datastore, "gone", "n1");
+  await leak("another", "10.65.0.1", 1_000);
+  const { status, stdout, stderr } = await release(before);
+  expect([status, stdout, stderr]).toEqual([
+    1,
+    "released 0 of 1 leaked address\n",
+    "10.65.0.1 left: it was given less than a minute ago, and an ADD may still be under way: try again\n",
+  ]);
+});
+
 test("an address that was given in the future is left, because a clock is wrong", async () => {
   await leak("ahead", "10.65.0.1", -3_600_000);
   const { status, stderr } = await release(await report());

@@ -31,8 +31,8 @@ export type ReportedLeak = Pick<Leak, "object" | "detail">;
 
 /**
  * What became of a reported leak: `released`; `over`, because it is no leak any more; `changed`, because the address has leaked from another
- * attachment by now; `young`, because an ADD may be about to record the address; `ahead`, because that cannot be told: a clock is wrong;
- * `silent`, because nobody knows what runs on its node.
+ * attachment by now; `young`, because an ADD, the same attachment's or another one's, may be about to record the address; `ahead`, because that
+ * cannot be told: a clock is wrong; `silent`, because nobody knows what runs on its node.
  */
 export type LeakEnd = "released" | "over" | "changed" | "young" | "ahead" | "silent";
 
@@ -116,18 +116,30 @@ export async function releaseLeaks(
   const due: Leak[] = [];
   for (const { object, detail } of reported) {
     const leak = leaks.get(object);
-    if (leak === undefined) onEnd(object, "over", undefined);
-    else if (!detail.startsWith(leak.detailStart)) onEnd(object, "changed", leak.allocation);
-    else if (leak.allocation.since - now > LONGEST_ADD_MS / 1000) onEnd(object, "ahead", leak.allocation);
-    else if (now - leak.allocation.since < LONGEST_ADD_MS / 1000) onEnd(object, "young", leak.allocation);
-    else if (leak.isNodeSilent) onEnd(object, "silent", leak.allocation);
-    else due.push(leak);
+    if (leak === undefined) {
+      onEnd(object, "over", undefined);
+      continue;
+    }
+    const whyLeft = whyToLeave(leak, detail, now);
+    if (whyLeft === undefined) due.push(leak);
+    else onEnd(object, whyLeft, leak.allocation);
   }
   for (let from = 0; from < due.length; from += ADDRESSES_PER_COMMIT) {
     const some = due.slice(from, from + ADDRESSES_PER_COMMIT);
     const released = await release(toPorts(), some);
     for (const { object, allocation } of some) onEnd(object, released.has(keyOf(allocation)) ? "released" : "over", allocation);
   }
+}
+
+/** @param detail of the report @param now in seconds @returns undefined where the leak is to be released */
+function whyToLeave({ allocation, detailStart, isNodeSilent }: Leak, detail: string, now: number): LeakEnd | undefined {
+  const age = now - allocation.since;
+  const longestAdd = LONGEST_ADD_MS / 1000;
+  // Also where another attachment got the address: nobody can say yet that it has leaked from that one.
+  if (age >= -longestAdd && age < longestAdd) return "young";
+  if (!detail.startsWith(detailStart)) return "changed";
+  if (age < 0) return "ahead";
+  return isNodeSilent ? "silent" : undefined;
 }
 
 /** @returns keys of what was released */
