@@ -12,12 +12,12 @@ interface CommandLine {
   /**
    * The rest, with each value apart from its option: `-ojson` becomes `-o json`, and `-Ao json` `-A -o json`. Only a value that begins with a dash is
    * attached: `-o -x` becomes `-o=-x`. So is what an option without a value is given: `-Aw=false` becomes `-A -w=false`. What asks for help stands
-   * alone: `-hA` becomes `-A -h`, and so does `-hA=true`'s letter of help; what says that none is wanted, `-h=false`, is left out.
+   * alone: `-hA` becomes `-A -h`, and so does `-Ah=true`; what says that none is wanted, `-h=false`, is left out.
    */
   readonly words: readonly string[];
   /**
    * Of these words the ones that stand where an option does, and that the parser takes for arguments, or misunderstands: `--f`, `-1`, `-h=maybe`. None
-   * where help is asked for, which is shown whatever else is on the line.
+   * where help is asked for: a command shows it whatever else is on its line.
    */
   readonly strays: readonly string[];
 }
@@ -43,8 +43,8 @@ const { name: HELP_NAME, letter: HELP } = HELP_OPTION;
 
 const ASKED_HELP: readonly string[] = [`-${HELP}`, `--${HELP_NAME}`];
 
-/** Help with a value that the parser of commands does not know: to it, help has none. */
-const HELP_WITH_VALUE = new RegExp(`^(-${HELP}|--${HELP_NAME})=(.*)$`, "s");
+/** To the parser of commands, help has no value. */
+const HELP_WITH_VALUE = new RegExp(`^(-${HELP}|--${HELP_NAME})=(.+)$`, "s");
 
 /** Letters together, as with kubectl: the last one has a value, which may be attached. */
 const LETTERS = new RegExp(
@@ -52,8 +52,8 @@ const LETTERS = new RegExp(
   "s",
 );
 
-/** Letters together of which none has a value; then the last one may say true or false, or something follows that is none of them. */
-const LETTERS_ONLY = new RegExp(`^-([${LETTERS_WITHOUT_VALUE}${HELP}]*?)(.=.*|[^=${LETTERS_WITHOUT_VALUE}${HELP}].*)?$`, "s");
+/** Letters together of which none has a value, and what may follow: one that says true or false, or something that is none of them. */
+const LETTERS_AND_REST = new RegExp(`^-([${LETTERS_WITHOUT_VALUE}${HELP}]*?)(.=.*|[^=${LETTERS_WITHOUT_VALUE}${HELP}].*)?$`, "s");
 
 function lettersOf(options: Iterable<string>): string {
   return [...options].flatMap((option) => /^-(\w)$/.exec(option)?.[1] ?? []).join("");
@@ -106,23 +106,18 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
 
 /** The parser of commands knows only apart from other letters what asks for help, and a letter that says true or false. */
 function takeApart(word: string): readonly string[] {
-  const [, letters = "", last = ""] = LETTERS_ONLY.exec(word) ?? [];
+  const [, letters = "", rest = ""] = LETTERS_AND_REST.exec(word) ?? [];
   const others = letters.replaceAll(HELP, "");
   const asksForHelp = others !== letters;
-  if (!asksForHelp && !/^.=/s.test(last)) return readHelp(word);
-  return [
-    ...new Set([
-      ...(others === "" ? [] : [`-${others}`]),
-      ...(asksForHelp ? [`-${HELP}`] : []),
-      ...(last === "" ? [] : readHelp(`-${last}`)),
-    ]),
-  ];
+  if (!asksForHelp && rest[1] !== "=") return readHelp(word);
+  const parts = [`-${others}`, asksForHelp ? `-${HELP}` : "-", ...readHelp(`-${rest}`)];
+  return [...new Set(parts)].filter((part) => part !== "-");
 }
 
 /** What asks for help as the parser of commands knows it, and nothing of what says that none is wanted. Other words stay as they are. */
 function readHelp(word: string): readonly string[] {
   const [, option, said = ""] = HELP_WITH_VALUE.exec(word) ?? [];
-  if (option === undefined || said === "") return [word];
+  if (option === undefined) return [word];
   try {
     return looseBooleanParser(said) ? [option] : [];
   } catch {
