@@ -182,10 +182,10 @@ export function isAuthority(text: string): boolean {
   const host = colon < 0 ? text : text.slice(0, colon);
   if (colon >= 0 && !isPort(text.slice(colon + 1))) return false;
   if (host.startsWith("[")) return host.endsWith("]") && tryParseAddress(host.slice(1, -1))?.family === 6;
-  return isName(host, "._-") && (!ENDS_IN_NUMBER.test(host) || tryParseAddress(host) !== undefined);
+  return isName(host, "._-") && (tryParseAddress(host) !== undefined || !ENDS_IN_NUMBER.test(host));
 }
 
-/** As URLs have it, to which it is an address: `010.0.0.1` that of 8.0.0.1, `127.1` that of 127.0.0.1. */
+/** Such a host is an IPv4 address to `URL`: `010.0.0.1` is 8.0.0.1, and `127.1` is 127.0.0.1. */
 const ENDS_IN_NUMBER = /(^|\.)(\d+|0x[\da-f]*)\.?$/i;
 
 /** A name under which SRV records are looked up; underscores are common there. */

@@ -14,7 +14,7 @@ export interface Call {
   readonly endMs: number;
 }
 
-/** A round of tries: all have failed, and each may do it later. */
+/** A round whose tries have all failed, each in a way that another try may not. */
 interface FailedRound {
   /** From 1. */
   readonly number: number;
