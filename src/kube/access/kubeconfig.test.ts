@@ -231,6 +231,9 @@ describe("a kubeconfig", () => {
     ["server: 'https://me:pass@x'", "got a URL with user or password"],
     ["server: 'ftp://x'", 'server of cluster "k" in kubeconfig "/k": got "ftp://x", want https://host:port'],
     ["server: 'https://fd00::1:6443'", 'got "https://fd00::1:6443", want https://host:port, an IPv6 address in brackets'],
+    // To `URL`, 8.0.0.1 and 127.0.0.1.
+    ["server: 'https://010.0.0.1:6443'", 'got "https://010.0.0.1:6443", want https://host:port, IPv4 without leading zeros'],
+    ["server: '127.1'", 'got "127.1", want https://host:port, IPv4 without leading zeros'],
     ["server: ''", 'read cluster "k" in kubeconfig "/k": it names no server'],
   ])("with a cluster that says %s is refused", async (fields, part) => {
     const server = fields.includes("server:") ? "" : "server: https://x, ";

@@ -105,9 +105,21 @@ describe("k8s_api_root", () => {
     expect((await resolve({ apiRoot: "api.example" }, POD_FILES, POD_ENV)).server).toBe("https://api.example");
   });
 
-  test.each(["https://x?y", "gopher://x", "", "https://", "https://x y"])("%p is refused with code 7", async (apiRoot) => {
-    expect(await failureOf(resolve({ apiRoot }, {}))).toMatchObject({ code: 7 });
+  test.each([
+    ["HTTPS://10.0.0.1:6443/10.0.0.1", "https://10.0.0.1:6443/10.0.0.1"],
+    ["http://10.0.0.1.example", "http://10.0.0.1.example"],
+    ["http://1.api", "http://1.api"],
+    ["https://[fd00:0::1]:6443", "https://[fd00::1]:6443"],
+  ])("%s is its own server", async (apiRoot, server) => {
+    expect((await resolve({ apiRoot }, {})).server).toBe(server);
   });
+
+  test.each(["https://x?y", "gopher://x", "", "https://", "https://x y", "https://0127.0.0.1/127.0.0.1", "2130706433", "0x7f.0.0.1:80"])(
+    "%p is refused with code 7",
+    async (apiRoot) => {
+      expect(await failureOf(resolve({ apiRoot }, {}))).toMatchObject({ code: 7 });
+    },
+  );
 
   test("that is refused is named as who gave it calls it, beside a kubeconfig too", async () => {
     const settings = { apiRoot: "gopher://x", names: { apiRoot: "K8S_API_ENDPOINT" } };

@@ -29,11 +29,18 @@ const BARE_IPV6 = /^https?:\/\/[\da-f]{0,4}(?::[\da-f]{0,5}){2,8}(?:\/|$)/i;
  */
 export function requireServer(withScheme: string, where: string, shown: string = withScheme): URL {
   const url = URL.parse(withScheme);
-  if (url === null || url.search !== "" || url.hash !== "" || (url.protocol !== "http:" && url.protocol !== "https:")) {
+  const isOther = url !== null && isOtherIPv4(withScheme, url);
+  if (url === null || isOther || url.search !== "" || url.hash !== "" || (url.protocol !== "http:" && url.protocol !== "https:")) {
     const brackets = BARE_IPV6.test(withScheme) ? ", an IPv6 address in brackets" : "";
-    throw new NetplugError("invalidConfig", `read ${where}: got ${quote(shown)}, want https://host:port${brackets}`);
+    const zeros = isOther ? ", IPv4 without leading zeros" : "";
+    throw new NetplugError("invalidConfig", `read ${where}: got ${quote(shown)}, want https://host:port${brackets}${zeros}`);
   }
   return url;
+}
+
+/** Whether the host is not the address that it is to `URL`: `010.0.0.1` is 8.0.0.1, and `127.1` is 127.0.0.1. */
+function isOtherIPv4(withScheme: string, { hostname }: URL): boolean {
+  return /^[\d.]+$/.test(hostname) && !withScheme.includes(`//${hostname}`);
 }
 
 /** As {@link normaliseServer}, without `/api` and what follows: people copy the address of a request. */
