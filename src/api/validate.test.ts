@@ -38,6 +38,10 @@ test.each([
   expect(problemsOf(object("IPPool", { cidr: "10.65.0.0/16" }, metadata))).toEqual([message]);
 });
 
+test("of a number in the spec it is not told: quotes alone would not make it right", () => {
+  expect(problemsOf(pool({ cidr: 10 }))).toEqual(["spec.cidr: got 10, want a text"]);
+});
+
 describe("a pool", () => {
   test("gets every default", () => {
     expect(validate(pool({ cidr: "10.65.0.0/16" })).spec).toEqual({

@@ -113,12 +113,13 @@ describe("parseEndpoints()", () => {
     "http://",
     "a b",
     "http://a\nb:1x",
-    // To `URL`, 8.0.0.1, 127.0.0.1, 127.0.0.1, 10.0.0.8 and 10.0.0.1.
+    // To `URL`, 8.0.0.1, 127.0.0.1, 127.0.0.1, 10.0.0.8, 10.0.0.1 and 0.0.0.0.
     "http://010.0.0.1:2379",
     "http://127.1",
     "http://0x7f.0.0.1",
     "http://167772168",
     "http://10.0.0.0x1.",
+    "http://0x",
   ])("refuses %p, and shows it", (text) => {
     expect(() => parseEndpoints(text)).toThrow(
       `parse etcd endpoint ${JSON.stringify(text)}: want http://host:port or https://host:port, IPv4 without leading zeros, IPv6 in brackets, joined by commas`,

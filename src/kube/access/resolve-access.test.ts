@@ -114,12 +114,19 @@ describe("k8s_api_root", () => {
     expect((await resolve({ apiRoot }, {})).server).toBe(server);
   });
 
-  test.each(["https://x?y", "gopher://x", "", "https://", "https://x y", "https://0127.0.0.1/127.0.0.1", "2130706433", "0x7f.0.0.1:80"])(
-    "%p is refused with code 7",
-    async (apiRoot) => {
-      expect(await failureOf(resolve({ apiRoot }, {}))).toMatchObject({ code: 7 });
-    },
-  );
+  test.each([
+    "https://x?y",
+    "gopher://x",
+    "",
+    "https://",
+    "https://x y",
+    "https://127.1/127.0.0.1",
+    "01.2.3.4",
+    "2130706433",
+    "0x7f.0.0.1:80",
+  ])("%p is refused with code 7", async (apiRoot) => {
+    expect(await failureOf(resolve({ apiRoot }, {}))).toMatchObject({ code: 7 });
+  });
 
   test("that is refused is named as who gave it calls it, beside a kubeconfig too", async () => {
     const settings = { apiRoot: "gopher://x", names: { apiRoot: "K8S_API_ENDPOINT" } };
