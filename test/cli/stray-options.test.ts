@@ -79,6 +79,7 @@ test("what says that no help is wanted is as if it were not there, as with kubec
   const names = await world.done(["get", "nodes", "-o", "name"]);
   for (const word of ["-h=false", "--help=0", "-Ah=F"]) expect(await world.done(["get", "nodes", word, "-o", "name"])).toBe(names);
   expect(await world.done(["--help=false", "get", "nodes", "-o", "name"])).toBe(names);
+  expect(await world.done(["get", "nodes", "-h=true", "-h=false", "-o", "name"])).toBe(names);
   expect(await world.done(["-h=false"])).toBe(await world.done([]));
 });
 
@@ -97,6 +98,16 @@ test("a command that is asked for help gives it, whatever else is on the line", 
   ])
     expect(await world.done(["get", "nodes", ...line.split(" ")])).toBe(await world.done(["get", "--help"]));
   expect((await world.ctl(["get", "nodes", "--", "-h"])).stderr).toStartWith('netplugctl: find node "-h": there is none\n');
+});
+
+test("so does a group of commands, whatever options are on the line", async () => {
+  for (const options of ["-Ah", "-A --help", "--nope -h", "--o json -h", "-1 -h", "-o json show -h", "-h -c", "--help=maybe -h"]) {
+    expect(await world.done(options.split(" "))).toBe(await world.done(["--help"]));
+    expect(await world.done(["ipam", ...options.split(" ")])).toBe(await world.done(["ipam", "--help"]));
+  }
+  expect((await world.ctl(["ipam", "relase", "-A", "-h"])).stderr).toStartWith(
+    'netplugctl: find command "relase": there is none, did you mean',
+  );
 });
 
 test("of help before a command its value is refused, and its name is proposed", async () => {

@@ -54,20 +54,12 @@ test.each([
     ["get", "wep", "-A", "-w=false", "-w", "-A=a\nb"],
   ],
   [
-    ["get", "wep", "-Awh", "-h", "-A=h", "-Axh"],
-    ["get", "wep", "-Aw", "-h", "-h", "-A=h", "-Axh"],
+    ["get", "-A=h", "-Axh", "-xh=true", "-H=true", "-n", "-h=true", "--", "-h=true"],
+    ["get", "-A=h", "-Axh", "-xh=true", "-H=true", "-n=-h=true", "--", "-h=true"],
   ],
   [
-    ["get", "--help=true", "-h=True", "-Ah=TRUE", "-hh=true", "-xh=true", "-H=true", "-n", "-h=true", "--", "-h=true"],
-    ["get", "--help", "-h", "-A", "-h", "-h", "-xh=true", "-H=true", "-n=-h=true", "--", "-h=true"],
-  ],
-  [
-    ["get", "-hA", "-AhwA=true", "-hh", "-hojson", "-wAhn", "shop", "-hx", "-ho"],
-    ["get", "-A", "-h", "-Aw", "-h", "-A=true", "-h", "-h", "-o", "json", "-wA", "-h", "-n", "shop", "-h", "-x", "-h", "-o"],
-  ],
-  [
-    ["get", "-h=T", "--help=1", "-Ah=yes", "-h=false", "--help=F", "-Aw", "-hh=0", "-wh=no", "-h=false=", "--help=maybe", "-Ah=x\n", "-h="],
-    ["get", "-h", "--help", "-A", "-h", "-Aw", "-h", "-w", "-h=false=", "--help=maybe", "-A", "-h=x\n", "-h="],
+    ["get", "-AhwA=true", "-hn", "shop", "-wh=no", "-h=false=", "--help=maybe", "-Ah=x\n", "-h="],
+    ["get", "-Aw", "-A=true", "-n", "shop", "-w", "-h=false=", "--help=maybe", "-A", "-h=x\n", "-h="],
   ],
   [
     ["patch", "ipp", "-p", "-Ao", "--", "-Ao"],
@@ -95,6 +87,38 @@ test.each(["--context=", "-ca -cb", "--f", "-é", "--help=maybe", "-c"])("where 
   for (const help of ["-h", "--help=true", "-Ah"]) expect(parseCommandLine(["get", help, ...wrong]).strays).toEqual([]);
   const isWrong = (): void => expect(parseCommandLine(["-h=false", "get", ...wrong]).strays).toEqual([]);
   expect(isWrong).toThrow();
+});
+
+test.each([
+  ["-h get ipp", "-h"],
+  ["get wep -h", "get wep -h"],
+  ["get wep --help", "get wep -h"],
+  ["get --help=true wep -- x", "get -h"],
+  ["get -Awh", "get -h"],
+  ["get wep -hA=x", "get wep -h"],
+  ["get -hh=TRUE", "get -h"],
+  ["get -hojson", "get -h"],
+  ["get -wAhn shop wep", "get -h"],
+  ["get -hx wep", "get -h"],
+  ["get - -ho", "get - -h"],
+  ["get wep -ojson --f x -1 -h=T", "get wep -h"],
+  ["-n shop get wep --help=1", "get wep -h"],
+  ["ipam -Ah", "ipam -h"],
+  ["-A ipam show -Ah=yes", "-h"],
+  ["ipam bogus --x=y -h", "ipam bogus -h"],
+])("help is asked for in the place of the first option: %j is %j", (line, words) => {
+  expect(parseCommandLine(line.split(" "))).toEqual({ options: {}, words: words.split(" "), strays: [] });
+});
+
+test.each([
+  ["get -h=true wep -h=false", "get wep"],
+  ["-h --help=0 get wep", "get wep"],
+  ["-h=false -n shop get wep", "get wep -n shop"],
+  ["get -Ah -hh=F", "get -A"],
+  ["get -h=false --help", "get -h"],
+  ["get -h=false -Ah -h=maybe", "get -h"],
+])("of several words about help the last that says yes or no counts, as with kubectl: %j is %j", (line, words) => {
+  expect(parseCommandLine(line.split(" ")).words).toEqual(words.split(" "));
 });
 
 test("an empty word stays one", () => {

@@ -11,14 +11,13 @@ interface CommandLine {
   readonly options: GlobalOptions;
   /**
    * The rest, with each value apart from its option: `-ojson` becomes `-o json`, and `-Ao json` `-A -o json`. Only a value that begins with a dash is
-   * attached: `-o -x` becomes `-o=-x`. So is what an option without a value is given: `-Aw=false` becomes `-A -w=false`. What asks for help stands
-   * alone: `-hA` becomes `-A -h`, and so does `-Ah=true`; what says that none is wanted, `-h=false`, is left out.
+   * attached: `-o -x` becomes `-o=-x`. So is what an option without a value is given: `-Aw=false` becomes `-A -w=false`.
+   *
+   * Where help is asked for, `-h` stands in the place of the first option and of all that follows: help is shown whatever else is on the line. What says
+   * that none is wanted, `-h=false`, is left out. Of several the last one counts, as with kubectl.
    */
   readonly words: readonly string[];
-  /**
-   * Of these words the ones that stand where an option does, and that the parser takes for arguments, or misunderstands: `--f`, `-1`, `-h=maybe`. None
-   * where help is asked for: a command shows it whatever else is on its line.
-   */
+  /** Of these words the ones that stand where an option does, and that the parser takes for arguments, or misunderstands: `--f`, `-1`, `-h=maybe`. */
   readonly strays: readonly string[];
 }
 
@@ -41,10 +40,7 @@ const LETTERS_WITHOUT_VALUE = lettersOf(withoutValue);
 
 const { name: HELP_NAME, letter: HELP } = HELP_OPTION;
 
-const ASKED_HELP: readonly string[] = [`-${HELP}`, `--${HELP_NAME}`];
-
-/** To the parser of commands, help has no value. */
-const HELP_WITH_VALUE = new RegExp(`^(-${HELP}|--${HELP_NAME})=(.+)$`, "s");
+const HELP_WITH_VALUE = new RegExp(`^(?:-${HELP}|--${HELP_NAME})(?:=(.+))?$`, "s");
 
 /** Letters together, as with kubectl: the last one has a value, which may be attached. */
 const LETTERS = new RegExp(
@@ -82,7 +78,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     if (flag === undefined) {
       const parts = takeApart(word);
       words.push(...parts);
-      strays.push(...parts.filter((part) => /^-./s.test(part) && (!OPTION.test(part) || HELP_WITH_VALUE.test(part))));
+      strays.push(...parts.filter(isStray));
       continue;
     }
     const value = attached ?? argv[++i];
@@ -95,34 +91,44 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     }
     const flagWords = value === undefined ? [flag] : toFlagWords(flag, value);
     // As with kubectl, the namespace may come before the command.
-    if (words.length === 0 && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
+    if (words.every(isOption) && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
     else words.push(...flagWords);
   }
-  const isHelpWanted = words.some((word) => ASKED_HELP.includes(word));
+  const isHelpWanted = words.flatMap((word) => readHelp(word) ?? []).at(-1);
+  if (isHelpWanted === true) return { options, words: [...words.slice(0, words.findIndex(isOption)), `-${HELP}`], strays: [] };
   const [fault] = faults;
-  if (fault !== undefined && !isHelpWanted) throw fault;
-  return { options, words: [...words, ...early, ...rest], strays: isHelpWanted ? [] : strays };
+  if (fault !== undefined) throw fault;
+  return { options, words: [...words.filter((word) => readHelp(word) === undefined), ...early, ...rest], strays };
 }
 
-/** The parser of commands knows only apart from other letters what asks for help, and a letter that says true or false. */
+/** To the parser of commands, letters that ask for help, or that say true or false, stand apart from others. */
 function takeApart(word: string): readonly string[] {
   const [, letters = "", rest = ""] = LETTERS_AND_REST.exec(word) ?? [];
   const others = letters.replaceAll(HELP, "");
   const asksForHelp = others !== letters;
-  if (!asksForHelp && rest[1] !== "=") return readHelp(word);
-  const parts = [`-${others}`, asksForHelp ? `-${HELP}` : "-", ...readHelp(`-${rest}`)];
+  if (!asksForHelp && rest[1] !== "=") return [word];
+  const parts = [`-${others}`, asksForHelp ? `-${HELP}` : "-", `-${rest}`];
   return [...new Set(parts)].filter((part) => part !== "-");
 }
 
-/** What asks for help as the parser of commands knows it, and nothing of what says that none is wanted. Other words stay as they are. */
-function readHelp(word: string): readonly string[] {
-  const [, option, said = ""] = HELP_WITH_VALUE.exec(word) ?? [];
-  if (option === undefined) return [word];
+/** Whether help is wanted. @returns undefined for a word that does not say so */
+function readHelp(word: string): boolean | undefined {
+  const [asked, said = "true"] = HELP_WITH_VALUE.exec(word) ?? [];
+  if (asked === undefined) return undefined;
   try {
-    return looseBooleanParser(said) ? [option] : [];
+    return looseBooleanParser(said);
   } catch {
-    return [word];
+    return undefined;
   }
+}
+
+function isOption(word: string): boolean {
+  return /^-./s.test(word);
+}
+
+/** Whether the parser of commands takes it for an argument although it stands where an option does, or misunderstands it. */
+function isStray(word: string): boolean {
+  return isOption(word) && readHelp(word) === undefined && (!OPTION.test(word) || HELP_WITH_VALUE.test(word));
 }
 
 /** The parser of commands takes a value that begins with a dash for an option, unless it is attached. One of several lines it takes only unattached. */
