@@ -1,6 +1,7 @@
 /** Everything outside the process that a command touches, handed in as one value. */
 
 import type { DatastoreConfig, KubernetesConfig } from "../datastore/config/datastore-config.ts";
+import type { DatastoreSettings } from "../datastore/config/datastore-settings.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock, Files, Random } from "../lib/ports.ts";
@@ -76,6 +77,8 @@ export interface Cli {
   readonly program: string;
   /** The role for people that permits all of the command: a denial names it. */
   readonly role: Role;
+  /** What the file of datastore access says, which is read once. @throws {CommandFailed} a file that is missing although it is named, or that makes no sense */
+  readonly settingsOfFile: () => Promise<DatastoreSettings>;
 }
 
 /** Writes one line to stdout, or several; of control characters only those between them. */

@@ -2,6 +2,7 @@
 
 import { run } from "@stricli/core";
 import { VERSION } from "../lib/version.ts";
+import { fileSettingsOf } from "./access/config-file.ts";
 import { buildCli, commandOf } from "./grammar/app.ts";
 import { toStrayFault } from "./grammar/argument-fault.ts";
 import { type CliContext, NO_PROPOSALS } from "./grammar/context.ts";
@@ -57,7 +58,11 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
   command = named.words;
   const [stray] = strays;
   if (stray !== undefined && !named.isGroup) return report(new UsageError(toStrayFault(stray, named)));
-  const context: CliContext = { ...base, propose: NO_PROPOSALS, cli: { io, options, program } };
+  const context: CliContext = {
+    ...base,
+    propose: NO_PROPOSALS,
+    cli: { io, options, program, settingsOfFile: fileSettingsOf(io, options.config) },
+  };
   await run(buildCli(program, named), words, context);
   if (status !== undefined) return status;
   // Only help, and what the parser refused, end without a command that ran.

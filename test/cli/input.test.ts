@@ -115,6 +115,30 @@ test("a folder in the place of a file is told, and what is wanted", async () => 
     });
 });
 
+test("a config file that comes by a pipe is waited for, and read once by a command that wants it twice", async () => {
+  await world.done(["init"]);
+  const fifo = join(world.folder, "config");
+  expect(Bun.spawnSync(["mkfifo", fifo]).exitCode).toBe(0);
+  const text = `kind: NetplugAPIConfig\nspec: {etcdEndpoints: '${world.etcd.endpoint}'}\n`;
+  for (const command of [
+    ["get", "tiers"],
+    ["get", "wep"],
+    ["delete", "wep", "none", "--ignore-not-found"],
+  ]) {
+    await using writer = Bun.spawn(["sh", "-c", 'exec > "$0"; echo "# slow"; sleep 0.2; printf %s "$1"', fifo, text]);
+    await world.done([...command, "-c", fifo], { env: { ETCD_ENDPOINTS: undefined } });
+    expect(await writer.exited).toBe(0);
+  }
+});
+
+test("a config file may come from stdin, and messages call it so", async () => {
+  const env = { ETCD_ENDPOINTS: undefined };
+  const ask = (spec: string) => world.ctl(["get", "wep", "-A", "-c-"], { env, stdin: `kind: NetplugAPIConfig\nspec: {${spec}}\n` });
+  expect(await ask(`etcdEndpoints: '${world.etcd.endpoint}'`)).toMatchObject({ status: 0 });
+  expect((await ask("etcdEndpoint: x")).stderr).toStartWith("netplugctl: read config file stdin: spec: unknown field");
+  expect((await ask("etcdEndpoints: 'http://a:b'")).stderr).toStartWith('netplugctl: parse etcdEndpoints in stdin "http://a:b": want');
+});
+
 test("of a kubeconfig that cannot be read the reason is told", async () => {
   const loop = join(world.folder, "loop");
   symlinkSync(loop, loop);

@@ -14,7 +14,6 @@ import type { KubeClient } from "../../kube/client.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { AdvisedFailure } from "../failures/failure.ts";
 import { type Cli, note, type OpenKube } from "../io.ts";
-import { settingsOfFile } from "./config-file.ts";
 import { adviceFor, originOfEtcd } from "./reach.ts";
 import { nameOrigins, originOf } from "./setting-origin.ts";
 import { tellingReads } from "./telling-reads.ts";
@@ -96,10 +95,10 @@ export async function withKube<T>(cli: Cli, settings: KubernetesConfig, work: (c
 
 /** Merges what all sources say. @throws {CommandFailed} NetplugError invalidConfig */
 export async function datastoreConfigOf(cli: Cli): Promise<DatastoreConfig> {
-  const { io, options, program } = cli;
+  const { io, options, program, settingsOfFile } = cli;
   const explicit: DatastoreSettings = options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig };
   const ofCall = mergeDatastoreSettings(explicit, datastoreSettingsOfEnvironment(io.env));
-  const merged = mergeDatastoreSettings(ofCall, await settingsOfFile(io, options.config));
+  const merged = mergeDatastoreSettings(ofCall, await settingsOfFile());
   // Whoever says how to reach Kubernetes, and nothing about etcd, means Kubernetes.
   const isEtcdNamed = merged.etcdEndpoints !== undefined || merged.etcdDiscoverySrv !== undefined;
   const isKubeNamed = options.kubeconfig !== undefined || options.context !== undefined || program === KUBECTL_PLUGIN;

@@ -4,7 +4,7 @@ import type { CliIo } from "../io.ts";
 import { settingsOfFile } from "./config-file.ts";
 
 async function read(text: string | undefined, named?: string): Promise<unknown> {
-  const io = { files: { readText: () => text } } as unknown as CliIo;
+  const io = { readInput: async () => text } as unknown as CliIo;
   return await settingsOfFile(io, named);
 }
 

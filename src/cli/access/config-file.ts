@@ -15,18 +15,32 @@ export const DEFAULT_CONFIG_FILE = "/etc/netplug/netplugctl.cfg";
 
 const CONFIG_KIND = "NetplugAPIConfig";
 
+/** Many times the largest one. */
+const MAX_BYTES = 1024 * 1024;
+
+/** Gives to each who asks what {@link settingsOfFile} read once: a pipe gives its content to one reader. */
+export function fileSettingsOf(io: CliIo, named: string | undefined): () => Promise<DatastoreSettings> {
+  let reading: Promise<DatastoreSettings> | undefined;
+  return () => (reading ??= settingsOfFile(io, named));
+}
+
+/** What messages call the file. */
+export function toConfigFileText(named: string = DEFAULT_CONFIG_FILE): string {
+  return named === "-" ? "stdin" : quote(named);
+}
+
 /** @throws {CommandFailed} a file that is missing although somebody named it, or that makes no sense */
 export async function settingsOfFile(io: CliIo, named: string | undefined): Promise<DatastoreSettings> {
   const path = named ?? DEFAULT_CONFIG_FILE;
-  const text = readFile(io, path);
-  if (text !== undefined) return await parseConfigFile(path, text);
-  if (named !== undefined) throw new CommandFailed(`read config file ${quote(path)}: there is no such file`);
+  const text = await readFile(io, path);
+  if (text !== undefined) return await parseConfigFile(toConfigFileText(path), text);
+  if (named !== undefined) throw new CommandFailed(`read config file ${toConfigFileText(path)}: there is no such file`);
   return {};
 }
 
-function readFile({ files }: CliIo, path: string): string | undefined {
+async function readFile({ files, readInput }: CliIo, path: string): Promise<string | undefined> {
   try {
-    return files.readText(path);
+    return await readInput(path, MAX_BYTES);
   } catch (thrown) {
     if (orNothing(() => files.list(path)) === undefined) throw thrown;
     throw new CommandFailed(`read config file ${quote(path)}: it is a folder, want a file`);
@@ -34,9 +48,9 @@ function readFile({ files }: CliIo, path: string): string | undefined {
 }
 
 /** Messages name keys and never values: a password may be among them. */
-async function parseConfigFile(path: string, text: string): Promise<DatastoreSettings> {
+async function parseConfigFile(name: string, text: string): Promise<DatastoreSettings> {
   const fail = (fault: string): never => {
-    throw new CommandFailed(`read config file ${quote(path)}: ${fault}`);
+    throw new CommandFailed(`read config file ${name}: ${fault}`);
   };
   const [document, ...others] = await parseYaml(text).catch((thrown: unknown) => {
     if (!(thrown instanceof YamlError)) throw thrown;

@@ -1,6 +1,7 @@
 /** What may come next on a command line: asked by the shells' scripts as `__complete WORD… PARTIAL`. */
 
 import { proposeCompletions } from "@stricli/core";
+import { fileSettingsOf } from "../access/config-file.ts";
 import { buildCli, commandOf } from "../grammar/app.ts";
 import type { CliContext } from "../grammar/context.ts";
 import { GLOBAL_OPTIONS } from "../grammar/flags.ts";
@@ -28,7 +29,9 @@ export async function complete(
     const { before, partial, attached } = splitPartial(argv);
     const { options, words } = parseCommandLine(before);
     const silent = { ...io, stderr: { isTerminal: false, write: () => undefined, drained: async () => true } };
-    const cli: Cli = { io: silent, options, program, role: "netplug-view" };
+    // Who types does not wait for a pipe.
+    const settingsOfFile = fileSettingsOf({ ...silent, readInput: async (path) => io.files.readText(path) }, options.config);
+    const cli: Cli = { io: silent, options, program, role: "netplug-view", settingsOfFile };
     const propose = proposalsOf(cli, words);
     const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl", commandOf(words)), [...words, partial], {
       ...context,

@@ -16,9 +16,8 @@ async function refused(thrown: Error, argv: readonly string[], env: Readonly<Rec
     stdout: silent,
     stderr: { isTerminal: false, write: (text: string) => (stderr += text) },
     env,
-    files: {
-      readText: (path: string) => (path === "/my.cfg" ? "kind: NetplugAPIConfig\nspec: {etcdEndpoints: 'http://h3:1'}" : undefined),
-    },
+    readInput: async (path: string) =>
+      await Promise.resolve(path === "/my.cfg" ? "kind: NetplugAPIConfig\nspec: {etcdEndpoints: 'http://h3:1'}" : undefined),
     openDatastore: () => ({ read, close: () => undefined }),
   } as unknown as CliIo;
   expect(await runCli(argv, io)).toBe(1);

@@ -94,7 +94,7 @@ function buildRoot(program: string) {
         ...describeDatastores(program),
         "",
         "Options that may be given anywhere:",
-        "  -c, --config FILE        datastore access (default: /etc/netplug/netplugctl.cfg)",
+        "  -c, --config FILE        datastore access, - for stdin (default: /etc/netplug/netplugctl.cfg)",
         "      --kubeconfig FILE    access to Kubernetes",
         "      --context NAME       context of the kubeconfig",
         "",

@@ -46,10 +46,10 @@ function createWorld(): World {
         stdout: stream,
         stderr: stream,
         env: { ETCD_ENDPOINTS: "http://h" },
-        files: { readText: () => undefined },
         clock,
         random: seededRandom(1),
-        readInput: async () => await Promise.resolve(pools.map((pool) => JSON.stringify(pool)).join("\n")),
+        readInput: async (source: string) =>
+          await Promise.resolve(source === "-" ? pools.map((pool) => JSON.stringify(pool)).join("\n") : undefined),
         makeUuid: () => crypto.randomUUID(),
         openDatastore: () => datastore,
       } as unknown as CliIo;

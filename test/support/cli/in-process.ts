@@ -54,7 +54,10 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
     env,
     files: { ...linuxFiles, readText: (path) => (path in files ? files[path] : linuxFiles.readText(path)) },
     openLog,
-    readInput: async (source, limitBytes) => (source === "-" ? stdin : await readInput(source, limitBytes)),
+    readInput: async (source, limitBytes) => {
+      if (source === "-") return stdin;
+      return source in files ? files[source] : await readInput(source, limitBytes);
+    },
     makeUuid: () => crypto.randomUUID(),
     readHostAddresses: async (onUnread) => (hostAddresses ?? readHostAddresses)(onUnread),
     openDatastore: (config, openClient) => instead(openDatastore(config, { ...ports, kubernetes: { ...kubernetes, openClient } })),
