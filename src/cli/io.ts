@@ -36,8 +36,8 @@ export interface CliIo {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
-  /** A log to be read in parts; undefined when there is no such file. */
-  openLog(path: string): Promise<PartedFile | undefined>;
+  /** A log to be read in parts; `-` is stdin. @returns undefined when there is no such file, or it is a folder */
+  openLog(source: string): Promise<PartedFile | undefined>;
   /**
    * The whole of a file, or of what a pipe gives until it ends; `-` is stdin.
    *

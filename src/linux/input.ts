@@ -72,12 +72,13 @@ async function readBytes(stream: ReadableStream<Uint8Array>, limitBytes: number)
 const MAX_PIPED_LOG_BYTES = 256 * 1024 * 1024;
 
 /**
- * A log to be read in parts; what a pipe gives (`zcat old.log.gz | …`), at once.
+ * A log to be read in parts; what a pipe gives (`zcat old.log.gz | …`), at once. `-` is stdin.
  *
  * @returns undefined when there is no such file
  * @throws NetplugError ioFailure
  */
-export async function openLog(path: string): Promise<PartedFile | undefined> {
+export async function openLog(source: string): Promise<PartedFile | undefined> {
+  const [path, name] = source === "-" ? ["/dev/stdin", "stdin"] : [source, quote(source)];
   const { accessSync, constants, statSync } = await import("node:fs");
   const file = Bun.file(path);
   try {
@@ -91,7 +92,7 @@ export async function openLog(path: string): Promise<PartedFile | undefined> {
     if (bytes.length <= MAX_PIPED_LOG_BYTES) return { sizeBytes: bytes.length, read: async (start, end) => bytes.subarray(start, end) };
   } catch (cause) {
     if (cause instanceof NetplugError) throw cause;
-    throw new NetplugError("ioFailure", `read log ${quote(path)}: ${messageOf(cause)}`, { cause });
+    throw new NetplugError("ioFailure", `read log ${name}: ${messageOf(cause)}`, { cause });
   }
-  throw new NetplugError("ioFailure", `read log ${quote(path)}: it is larger than ${MAX_PIPED_LOG_BYTES} bytes, want a file`);
+  throw new NetplugError("ioFailure", `read log ${name}: it is larger than ${MAX_PIPED_LOG_BYTES} bytes, want a file`);
 }

@@ -26,4 +26,6 @@ test.each([
 test("a log may come from there, named as other input from there is", () => {
   const [status, stdout, stderr] = bash(`printf %s '${ledgerLine(1)}' | $netplugctl ledger --file -`);
   expect([status, stdout, stderr]).toEqual([0, expect.stringContaining("16:00:01.000Z   ADD "), ""]);
+  expect(bash("$netplugctl ledger --file - </dev/null")).toEqual([0, "", expect.stringMatching(/^no entries in stdin; the plugin/)]);
+  expect(bash("$netplugctl ledger --file - </")).toEqual([1, "", expect.stringMatching(/^netplugctl: read log stdin: it is a folder\n/)]);
 });

@@ -12,7 +12,7 @@ import { toReportText } from "../output/json-yaml.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { toEntryTable, toSummaryTable } from "../output/ledger-tables.ts";
 
-/** Which log to read, and of the entries that fit all filters the newest `last`. `container` is the beginning of an ID. */
+/** Which log to read, `-` for stdin, and of the entries that fit all filters the newest `last`. `container` is the beginning of an ID. */
 export interface LedgerFlags {
   readonly file: string;
   readonly last: number;
@@ -30,13 +30,18 @@ export async function ledger(cli: Cli, flags: LedgerFlags): Promise<number> {
     return EXIT.done;
   }
   if (entries.length === 0) {
-    note(cli, `no entries in ${quote(flags.file)}${whyNone(others, flags)}`);
+    note(cli, `no entries in ${toLogName(flags.file)}${whyNone(others, flags)}`);
     return EXIT.done;
   }
   const { isTerminal } = cli.io.stdout;
   cli.io.stdout.write(toEntryTable(entries, isTerminal));
   if (entries.length > 1) cli.io.stdout.write(`\n${toSummaryTable(entries, isTerminal)}`);
   return EXIT.done;
+}
+
+/** As messages call it. */
+function toLogName(file: string): string {
+  return file === "-" ? "stdin" : quote(file);
 }
 
 /** @param others how many entries were read that do not fit the filters */
@@ -56,7 +61,7 @@ interface ReadEntries {
 /** The folder is looked at only when the newest file has not enough. */
 function* newestFirst(file: string, files: Files): Generator<string> {
   yield file;
-  yield* rotatedFiles(file, files).toReversed();
+  if (file !== "-") yield* rotatedFiles(file, files).toReversed();
 }
 
 /** Goes back from the end of the newest file until there are enough. */
@@ -81,9 +86,10 @@ async function readEntries({ io }: Cli, { file, last, container = "", pod, verb 
     }
   }
   if (isThere) return { entries: found.toReversed(), others };
-  if (io.files.list(file) !== undefined) throw new CommandFailed(`read log ${quote(file)}: it is a folder`, { next: "ledger --file FILE" });
+  if (io.files.list(file === "-" ? "/dev/stdin" : file) !== undefined)
+    throw new CommandFailed(`read log ${toLogName(file)}: it is a folder`, { next: "ledger --file FILE" });
   throw new CommandFailed(
-    `read log ${quote(file)}: there is no such file; the plugin writes it on the node that runs the pods, when the network config sets "log_file_path"`,
+    `read log ${toLogName(file)}: there is no such file; the plugin writes it on the node that runs the pods, when the network config sets "log_file_path"`,
     { next: "ledger --file FILE" },
   );
 }

@@ -48,7 +48,7 @@ const ledger = buildCommand<LedgerFlags, [], CliContext>({
     flags: {
       file: {
         kind: "parsed",
-        parse: (text) => (text === "-" ? "/dev/stdin" : text),
+        parse: String,
         brief: "log of the CNI plugin, - for stdin",
         placeholder: "FILE",
         default: DEFAULT_LOG_FILE,
