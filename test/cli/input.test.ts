@@ -115,6 +115,30 @@ test("a folder in the place of a file is told, and what is wanted", async () => 
     });
 });
 
+test("so is one in the place of a certificate, key or token", async () => {
+  const { folder } = world;
+  const user = (name: string, fields: object): { readonly DATASTORE_TYPE: string; readonly KUBECONFIG: string } => {
+    const context = { "current-context": "c", contexts: [{ name: "c", context: { cluster: "k", user: "u" } }] };
+    const servers = { clusters: [{ name: "k", cluster: { server: "https://127.0.0.1:1" } }], users: [{ name: "u", user: fields }] };
+    return { DATASTORE_TYPE: "kubernetes", KUBECONFIG: world.file(name, JSON.stringify({ ...context, ...servers })) };
+  };
+  const pem = world.file("cert.pem", "-----BEGIN CERTIFICATE-----\n");
+  const etcd = { ETCD_ENDPOINTS: "https://127.0.0.1:1" };
+  const kube = { DATASTORE_TYPE: "kubernetes", K8S_API_ENDPOINT: "https://127.0.0.1:1" };
+  for (const [env, what, whose] of [
+    [{ ...etcd, ETCD_CA_CERT_FILE: folder }, "ETCD_CA_CERT_FILE", ""],
+    [{ ...etcd, ETCD_CERT_FILE: folder, ETCD_KEY_FILE: folder }, "ETCD_CERT_FILE", ""],
+    [{ ...etcd, ETCD_CERT_FILE: pem, NETPLUG_ETCD_KEY_FILE: folder }, "NETPLUG_ETCD_KEY_FILE", ""],
+    [{ ...kube, K8S_CA_FILE: folder }, "certificate authority", " of K8S_CA_FILE"],
+    [user("kubeconfig-1", { "client-certificate": pem, "client-key": folder }), "client-key", ' of user "u" in kubeconfig'],
+    [user("kubeconfig-2", { tokenFile: folder }), "token file", ' of user "u" in kubeconfig'],
+  ] as const) {
+    const { status, stderr } = await world.ctl(["get", "ipp"], { env: { ETCD_ENDPOINTS: undefined, ...env } });
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`netplugctl: read ${what} "${folder}"${whose}`)]);
+    expect(stderr).toContain(": it is a folder, want a file");
+  }
+});
+
 test("a config file that comes by a pipe is waited for, and read once by a command that wants it twice", async () => {
   await world.done(["init"]);
   const fifo = join(world.folder, "config");

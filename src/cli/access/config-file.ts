@@ -3,7 +3,7 @@
 import { API_VERSION } from "../../api/resource.ts";
 import { closestName } from "../../api/schema/closest.ts";
 import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName } from "../../datastore/config/datastore-settings.ts";
-import { orNothing } from "../../lib/errors.ts";
+import { describeFolder } from "../../lib/folder-for-file.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 import { CommandFailed } from "../failures/failure.ts";
@@ -42,8 +42,8 @@ async function readFile({ files, readInput }: CliIo, path: string): Promise<stri
   try {
     return await readInput(path, MAX_BYTES);
   } catch (thrown) {
-    if (orNothing(() => files.list(path)) === undefined) throw thrown;
-    throw new CommandFailed(`read config file ${quote(path)}: it is a folder, want a file`);
+    const fault = describeFolder(path, files);
+    throw fault === undefined ? thrown : new CommandFailed(`read config file ${quote(path)}: ${fault}`);
   }
 }
 

@@ -1,6 +1,7 @@
 /** Credentials as requests show them: files read, programs asked. */
 
 import { NetplugError } from "../../lib/errors.ts";
+import { describeFolder } from "../../lib/folder-for-file.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import type { KubeAccess, PemSource, UserAccess } from "./access.ts";
@@ -98,7 +99,7 @@ function readToken(path: string, hasOther: boolean, origin: string, files: Files
   const token = tryRead(path, files)?.trim();
   if (token !== undefined && token !== "") return token;
   if (hasOther) return undefined;
-  const fault = token === undefined ? "it cannot be read" : "it is empty";
+  const fault = token === undefined ? describeUnread(path, files) : "it is empty";
   throw new NetplugError("accessDenied", `read token file ${quote(path)} of ${origin}: ${fault}`);
 }
 
@@ -107,11 +108,20 @@ const CERTIFICATE = { mark: "CERTIFICATE-----", name: "certificate" } as const;
 const PRIVATE_KEY = { mark: "PRIVATE KEY-----", name: "private key" } as const;
 
 function readPem(source: PemSource, wanted: typeof CERTIFICATE | typeof PRIVATE_KEY, files: Files): string {
-  const text = "text" in source ? source.text : tryRead(source.file, files);
-  if (text === undefined) throw new NetplugError("invalidConfig", `read ${source.label}: it cannot be read`);
+  const text = "text" in source ? source.text : readNamed(source, files);
   if (!text.includes("-----BEGIN ")) throw new NetplugError("invalidConfig", `read ${source.label}: it is no PEM`);
   if (!text.includes(wanted.mark)) throw new NetplugError("invalidConfig", `read ${source.label}: it holds no ${wanted.name}`);
   return text;
+}
+
+function readNamed({ file, label }: Extract<PemSource, { readonly file: string }>, files: Files): string {
+  const text = tryRead(file, files);
+  if (text === undefined) throw new NetplugError("invalidConfig", `read ${label}: ${describeUnread(file, files)}`);
+  return text;
+}
+
+function describeUnread(path: string, files: Files): string {
+  return describeFolder(path, files) ?? "it cannot be read";
 }
 
 function tryRead(path: string, files: Files): string | undefined {

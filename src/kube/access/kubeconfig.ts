@@ -1,6 +1,7 @@
 /** Kubeconfig files: read, and merged as kubectl does it. */
 
-import { messageOf, NetplugError, orNothing } from "../../lib/errors.ts";
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { describeFolder } from "../../lib/folder-for-file.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
@@ -53,8 +54,7 @@ function readFile(path: string, files: Files): string | undefined {
   try {
     return files.readText(path);
   } catch (cause) {
-    const isFolder = orNothing(() => files.list(path)) !== undefined;
-    const fault = isFolder ? "it is a folder, want a file" : "it cannot be read";
+    const fault = describeFolder(path, files) ?? "it cannot be read";
     throw new NetplugError("invalidConfig", `read kubeconfig ${quote(path)}: ${fault}`, { cause, details: messageOf(cause) });
   }
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { memoryFiles } from "../../../../test/support/memory-files.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import type { Files } from "../../../lib/ports.ts";
 import { KernelError } from "../../../linux/kernel-error.ts";
@@ -38,7 +39,7 @@ test("a file that the kernel does not let us read is named with its option", () 
     throw new KernelError({ operation: "read", object: "/ca", errno: 21, kind: "ioFailure" });
   };
   const config = { endpoints: [], certFile: "/ca" };
-  expect(() => readTlsFiles(config, { readText: refuse } as unknown as Files)).toThrow(
+  expect(() => readTlsFiles(config, { ...memoryFiles({}), readText: refuse })).toThrow(
     'read etcd_cert_file: read "/ca": EISDIR (is a directory)',
   );
 });

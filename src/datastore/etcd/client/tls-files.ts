@@ -1,6 +1,7 @@
 /** Certificates and key from their files. Loaded only for TLS. */
 
 import { messageOf, NetplugError } from "../../../lib/errors.ts";
+import { describeFolder } from "../../../lib/folder-for-file.ts";
 import type { Clock, Files } from "../../../lib/ports.ts";
 import type { EtcdConfig } from "../../config/datastore-config.ts";
 import type { TlsMaterial } from "../wire/transport.ts";
@@ -87,6 +88,8 @@ function readFile(files: Files, option: string, path: string): string | undefine
   try {
     return files.readText(path);
   } catch (cause) {
-    throw new NetplugError("ioFailure", `read ${option}: ${messageOf(cause)}`, { cause });
+    const folder = describeFolder(path, files);
+    const fault = folder === undefined ? `: ${messageOf(cause)}` : ` "${path}": ${folder}`;
+    throw new NetplugError("ioFailure", `read ${option}${fault}`, { cause });
   }
 }
