@@ -71,6 +71,10 @@ describe("a pool", () => {
       { cidr: "010.65.0.0/16" },
       'spec.cidr: parse prefix: got "010.65.0.0/16", want address/length; without leading zeros, which some programs read as octal',
     ],
+    [
+      { cidr: "::ffff:10.65.0.0/112" },
+      'spec.cidr: parse prefix: got "::ffff:10.65.0.0/112", want address/length; IPv4 alone, and not inside of IPv6',
+    ],
     [{ cidr: "10.65.0.0/33" }, 'spec.cidr: parse prefix "10.65.0.0/33": got length "33", want 0..32'],
     [{ cidr: 10 }, "spec.cidr: got 10, want a text"],
     [{}, "spec.cidr: is missing"],

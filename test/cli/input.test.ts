@@ -185,6 +185,42 @@ test("of an address that is refused for a leading zero, the reason is told", asy
     expect((await world.ctl(words)).stderr).toContain(reason);
 });
 
+test("of an address in another form that is not taken, too", async () => {
+  const reasons = {
+    "::ffff:10.0.0.1": "IPv4 alone, and not inside of IPv6",
+    "fe80::1%eth0": "without a zone, which means something on one host only",
+  };
+  for (const [text, reason] of Object.entries(reasons))
+    expect((await world.ctl(["ipam", "show", `--ip=${text}`])).stderr).toStartWith(
+      `netplugctl: read option "--ip": parse address: got "${text}", want IPv4 or IPv6; ${reason}\n`,
+    );
+});
+
+test("whoever asks for a pool by its CIDR, or for a block by one that is not taken, is told why there is none", async () => {
+  await world.done(["init"]);
+  for (const [words, reason] of [
+    ["ipp 010.30.0.0/16", "a pool is asked for by its name, and not by its CIDR"],
+    ["ippool/10.30.0.0/16 ipamblock/none", "a pool is asked for by its name, and not by its CIDR"],
+    ["ipamblock 10.30.0.0/26 010.30.0.0/26", "without leading zeros, which some programs read as octal"],
+    ["block ::ffff:10.0.0.0/122", "IPv4 alone, and not inside of IPv6"],
+  ] as const)
+    expect((await world.ctl(["get", ...words.split(" ")])).stderr).toContain(`: there is none; ${reason}\n`);
+  for (const words of ["ipp blue", "ipamblock 10.30.0.0/26", "node 10.30.0.0/16"])
+    expect((await world.ctl(["get", ...words.split(" ")])).stderr).toContain(": there is none\n");
+});
+
+test("whoever names a file in the place of a patch is told how to give it", async () => {
+  const hint = 'of a file give what is in it: -p "$(cat FILE)"';
+  for (const [word, fault] of [
+    ["-p@p.json", 'got "@p.json", want JSON or YAML'],
+    ["-pp.yaml", 'got "p.yaml", want an object'],
+  ] as const)
+    expect((await world.ctl(["patch", "ipp", "blue", word])).stderr).toStartWith(`netplugctl: read option "--patch": ${fault}; ${hint}\n`);
+  expect((await world.ctl(["patch", "ipp", "blue", "--patch-file", "p.json"])).stderr).toBe(
+    'netplugctl: read option "--patch-file": there is none\nnext: netplugctl patch KIND NAME -p "$(cat FILE)"\n',
+  );
+});
+
 describe("hostile input gets one clear line:", () => {
   /** Each name stands for ten of the one before. */
   const bomb = (levels: number): string =>

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { parseAddress, toAddressText } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
-import { describeLeadingZeros } from "../../lib/ip/leading-zeros.ts";
+import { describeRefused } from "../../lib/ip/refused-text.ts";
 import { parsePrefix, prefixOf, toPrefixText } from "../../lib/ip/prefix.ts";
 import { parseMac } from "../../lib/mac-address.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -17,7 +17,7 @@ function textOf(canonical: (text: string) => string) {
       try {
         return canonical(dataset.value);
       } catch (error) {
-        addIssue({ message: `${messageOf(error)}${describeLeadingZeros(dataset.value)}` });
+        addIssue({ message: `${messageOf(error)}${describeRefused(dataset.value)}` });
         return NEVER;
       }
     }),

@@ -48,6 +48,8 @@ test.each([
   ["create --filename", "a.yaml b.yml -f c.json", "create -f a.yaml -f b.yml -f c.json"],
   ["diff a.yaml", "b.yml", "diff -f a.yaml -f b.yml"],
   ["apply a.yaml", "-n shop", "apply -f a.yaml"],
+  ["patch ippool", "blue --patch-file p.json", 'patch KIND NAME -p "$(cat FILE)"'],
+  ["patch --patch-file=p.json", "ippool blue", 'patch KIND NAME -p "$(cat FILE)"'],
   ["ipam show 10.65.0.7", "", "ipam show --ip=10.65.0.7"],
   ["ipam release fd00::7", "", "ipam release --ip=fd00::7"],
   ["ipam explain n1", "", "ipam explain --node=n1"],

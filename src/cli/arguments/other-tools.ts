@@ -70,6 +70,7 @@ export function commandMeantBy(words: readonly string[], following: readonly str
   const [argument = ""] = words.slice(-1);
   const command = words.slice(0, -1).join(" ");
   if (FILE_COMMANDS.has(command) && [argument, ...following].some(isDryRun)) return "diff -f FILE";
+  if (command === "patch" && [argument, ...following].some(isPatchFile)) return `patch ${OBJECT} -p "$(cat FILE)"`;
   if (FILE_COMMANDS.has(command)) {
     // What a shell makes of `-f *.yaml`: one option, and files without theirs.
     const files = [argument, ...following].filter((word) => word !== "-f" && word !== "--filename");
@@ -97,6 +98,11 @@ function isFile(word: string): boolean {
 /** An option of kubectl. */
 function isDryRun(word: string): boolean {
   return /^--dry-run(=|$)/.test(word);
+}
+
+/** An option of kubectl. */
+function isPatchFile(word: string): boolean {
+  return /^--patch-file(=|$)/.test(word);
 }
 
 /** Options of other tools are not those of the proposed command, but for the namespace. */

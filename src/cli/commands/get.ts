@@ -4,6 +4,7 @@ import type { KindInfo, Specs } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
+import { describeRefused } from "../../lib/ip/refused-text.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT } from "../failures/failure.ts";
@@ -42,7 +43,8 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
     }
     noteLeftOut(cli, broken);
     if (absent.length === 0) return EXIT.failed;
-    throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next });
+    const hint = asked.map(describeNames).find((one) => one !== "") ?? "";
+    throw new CommandFailed(`find ${absent.join(", ")}: there is none${hint}`, { next });
   });
 }
 
@@ -75,6 +77,13 @@ async function findAll(cli: Cli, datastore: Datastore, asked: readonly Asked[], 
     if (missing.length > 0) next ??= (await proposeEndpoints(cli, datastore, one)) ?? proposeListing(one.info);
   }
   return { answers, absent, broken, next: next ?? "get" };
+}
+
+/** What is to be said of names that nothing has: only blocks are known by their CIDR. */
+function describeNames({ info, names }: Asked): string {
+  if (!isWritable(info)) return names.map(describeRefused).find((one) => one !== "") ?? "";
+  const isPoolByCidr = info.kind === "IPPool" && names.some((name) => /^[\da-f.:]+\/\d+$/i.test(name));
+  return isPoolByCidr ? "; a pool is asked for by its name, and not by its CIDR" : "";
 }
 
 function proposeListing(info: KindInfo): string {

@@ -39,7 +39,11 @@ export async function patch(cli: Cli, flags: PatchFlags, ...words: string[]): Pr
   return EXIT.done;
 }
 
+/** For those who name a file, as curl and kubectl take one. */
+const CONTENT_WANTED = `; of a file give what is in it: -p "$(cat FILE)"`;
+
 async function parsePatch(text: string, type: PatchType): Promise<unknown> {
+  if (text.startsWith("@")) throw new UsageError(`read option "--patch": got ${quote(text)}, want JSON or YAML${CONTENT_WANTED}`);
   const values = await parseValues(text, 'option "--patch"').catch((thrown: unknown) => {
     throw thrown instanceof CommandFailed ? new UsageError(thrown.message) : thrown;
   });
@@ -49,7 +53,8 @@ async function parsePatch(text: string, type: PatchType): Promise<unknown> {
   const excess = findExcess(value);
   if (excess !== undefined) throw new UsageError(`read option "--patch": ${excess}`);
   if (type !== "json" && !isJsonObject(value)) {
-    const hint = Array.isArray(value) ? "; a list of operations wants --type json" : "";
+    const isFile = /^\S+\.(ya?ml|json)$/.test(text);
+    const hint = Array.isArray(value) ? "; a list of operations wants --type json" : isFile ? CONTENT_WANTED : "";
     throw new UsageError(`read option "--patch": got ${quoteValue(value)}, want an object${hint}`);
   }
   return value;

@@ -3,7 +3,7 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import type { IPAMConfigurationSpec } from "../../api/ipam-configuration.ts";
 import { type Address, parseAddress } from "../../lib/ip/address.ts";
-import { describeLeadingZeros } from "../../lib/ip/leading-zeros.ts";
+import { describeRefused } from "../../lib/ip/refused-text.ts";
 import { baseOf, parsePrefix, sizeOf, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import type { AdoptFlags } from "../commands/ipam/adopt-name.ts";
 import type { CheckFlags } from "../commands/ipam/check.ts";
@@ -25,13 +25,13 @@ function parseHostAddress(text: string): Address {
   return prefix !== undefined && sizeOf(prefix) === 1n ? baseOf(prefix) : parseAddress(text);
 }
 
-/** Says of text that `parse` refuses when that may be for a leading zero. */
+/** Says of text that `parse` refuses when that may be for a form that other programs take. */
 function explaining<T>(parse: (text: string) => T): (text: string) => T {
   return (text) => {
     try {
       return parse(text);
     } catch (thrown) {
-      throw new UsageError(`${messageOf(thrown)}${describeLeadingZeros(text)}`);
+      throw new UsageError(`${messageOf(thrown)}${describeRefused(text)}`);
     }
   };
 }
