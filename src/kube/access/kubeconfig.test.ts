@@ -234,6 +234,7 @@ describe("a kubeconfig", () => {
     // To `URL`, 8.0.0.1 and 127.0.0.1.
     ["server: 'https://010.0.0.1:6443'", 'got "https://010.0.0.1:6443", want https://host:port, IPv4 without leading zeros'],
     ["server: '127.1'", 'got "127.1", want https://host:port, IPv4 without leading zeros'],
+    ["server: 'https://10.0.0.1.:6443'", 'got "https://10.0.0.1.:6443", want https://host:port, IPv4 without leading zeros'],
     ["server: ''", 'read cluster "k" in kubeconfig "/k": it names no server'],
   ])("with a cluster that says %s is refused", async (fields, part) => {
     const server = fields.includes("server:") ? "" : "server: https://x, ";

@@ -38,9 +38,12 @@ export function requireServer(withScheme: string, where: string, shown: string =
   return url;
 }
 
-/** Whether the host is not the address that it is to `URL`: `010.0.0.1` is 8.0.0.1, and `127.1` is 127.0.0.1. */
+/** What is written between the slashes and a port or path. */
+const WRITTEN_HOST = /^[^:]*:[/\\]*([^/\\:?#]*)/;
+
+/** Whether the host is not written as the address that it is to `URL`: `010.0.0.1` is 8.0.0.1, `127.1` is 127.0.0.1, and `10.0.0.1.` has a dot too many. */
 function isOtherIPv4(withScheme: string, { hostname }: URL): boolean {
-  return /^[\d.]+$/.test(hostname) && !withScheme.includes(`//${hostname}`);
+  return /^[\d.]+$/.test(hostname) && WRITTEN_HOST.exec(withScheme)?.[1] !== hostname;
 }
 
 /** As {@link normaliseServer}, without `/api` and what follows: people copy the address of a request. */
