@@ -22,14 +22,42 @@ export interface WatchSource {
   readonly random: Random;
 }
 
-/** @see Datastore.watch */
+/** What the steps of one watch share. */
+interface Watching {
+  readonly source: WatchSource;
+  readonly ranges: readonly KeyRange[];
+  readonly interruption: Interruption;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A snapshot and the history after it, and both anew when the history is lost. What is tried again has a row of failures where it is tried:
+ * histories here, the reads of one snapshot and the connections of one history further down.
+ *
+ * @see Datastore.watch
+ */
 export async function* watchEtcd(source: WatchSource, { kinds, namespace, signal }: WatchOptions): AsyncIterable<WatchEvent> {
   const ranges = kinds.map((kind) => (kind === "IPAMBlock" ? blockRange() : resourceRange(kind, namespace)));
   const interruption = new Interruption();
-  // Only a snapshot ends it, however long what follows one stands.
-  const row = new FailureRow(source, RECONNECTING);
-  // One that is lost is begun anew at once. A snapshot is much to ask for: where history is gone right behind each, they come with pauses.
+  const watching = { source, ranges, interruption, signal };
   const histories = new FailureRow(source, RECONNECTING);
+  while (!signal.aborted) {
+    const revision = yield* tellSnapshot(watching);
+    if (revision === undefined) return;
+    histories.begin();
+    yield* followUntilCompacted(watching, revision);
+    if (signal.aborted || histories.end()) continue;
+    const losses = histories.fail();
+    // One is begun anew at once. A snapshot is much to ask for: where history is gone right behind each, they come with pauses.
+    if (losses === 1) continue;
+    yield* interruption.fail(new NetplugError("tryAgainLater", "watch etcd: the history after its snapshot is gone again"), losses);
+    await histories.pause(signal);
+  }
+}
+
+/** All that there is, once it can be read. @returns its revision; undefined: the signal has aborted */
+async function* tellSnapshot({ source, ranges, interruption, signal }: Watching): AsyncGenerator<WatchEvent, bigint | undefined> {
+  const reads = new FailureRow(source, RECONNECTING);
   while (!signal.aborted) {
     try {
       const snapshot = await readSnapshot(source.client, ranges, { signal });
@@ -37,33 +65,24 @@ export async function* watchEtcd(source: WatchSource, { kinds, namespace, signal
       yield { type: "reset" };
       for (const { kvs } of snapshot.ranges) yield* kvs.map((kv) => toWatchEvent({ type: "put", kv, modRevision: BigInt(kv.modRevision) }));
       yield { type: "in-sync" };
-      row.succeed();
-      histories.begin();
-      yield* followUntilCompacted(source, ranges, BigInt(snapshot.revision), interruption, signal);
-      if (signal.aborted || histories.end()) continue;
-      const losses = histories.fail();
-      if (losses === 1) continue;
-      yield* interruption.fail(new NetplugError("tryAgainLater", "watch etcd: the history after its snapshot is gone again"), losses);
-      await histories.pause(signal);
+      return BigInt(snapshot.revision);
     } catch (thrown) {
-      if (signal.aborted) return;
-      yield* interruption.fail(requireRetriable(thrown), row.fail());
-      await row.pause(signal);
+      if (signal.aborted) break;
+      yield* interruption.fail(requireRetriable(thrown), reads.fail());
+      await reads.pause(signal);
     }
   }
+  return undefined;
 }
 
 /** Changes after `revision`; returns when the history that it needs is gone, or is another one: somebody has restored a backup. */
 async function* followUntilCompacted(
-  source: WatchSource,
-  keyRanges: readonly KeyRange[],
+  { source, ranges: keyRanges, interruption, signal }: Watching,
   revision: bigint,
-  interruption: Interruption,
-  signal: AbortSignal,
 ): AsyncIterable<WatchEvent> {
   // Each range has its own place in the history: a connection may end between two replies about one transaction.
   const ranges = keyRanges.map((range) => ({ ...range, startRevision: revision + 1n }));
-  const row = new FailureRow(source, RECONNECTING);
+  const connections = new FailureRow(source, RECONNECTING);
   while (!signal.aborted) {
     try {
       for await (const reply of source.client.watch(ranges, signal)) {
@@ -72,11 +91,11 @@ async function* followUntilCompacted(
         if (range === undefined) continue;
         if (reply.created) {
           if (reply.revision < range.startRevision - 1n && (await hasGoneBack(source, range, signal))) return;
-          row.begin();
+          connections.begin();
           yield* interruption.end();
           continue;
         }
-        row.succeed();
+        connections.succeed();
         yield* reply.events.map(toWatchEvent);
         const last = reply.events.at(-1);
         range.startRevision = (last === undefined ? reply.revision : last.modRevision) + 1n;
@@ -84,8 +103,8 @@ async function* followUntilCompacted(
       throw new NetplugError("tryAgainLater", "watch etcd: the server ended it");
     } catch (thrown) {
       if (signal.aborted) return;
-      yield* interruption.fail(requireRetriable(thrown), row.fail());
-      await row.pause(signal);
+      yield* interruption.fail(requireRetriable(thrown), connections.fail());
+      await connections.pause(signal);
     }
   }
 }
