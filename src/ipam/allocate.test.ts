@@ -37,8 +37,8 @@ describe("allocate()", () => {
   });
 
   describe("on Kubernetes, where each block is a write of its own,", () => {
-    /** One IPv4 pool that is deleted, or a lock that is set, between the first commit's IPv6 block and its IPv4 block. */
-    async function tryBetweenBlocks(happens: "disabled" | "locked", beforeCommit = (): void => {}) {
+    /** The first commit is refused between its IPv6 block and its IPv4 block: that pool is disabled meanwhile, or a lock set, or no more than that. */
+    async function tryBetweenBlocks(happens: "disabled" | "locked" | "refused", beforeCommit = (): void => {}) {
       const world = await createIpamWorld();
       await world.putPool("a4", "10.65.0.0/30", { blockSize: 30 });
       await world.putPool("a6", "fd65::/126", { blockSize: 126 });
@@ -49,7 +49,8 @@ describe("allocate()", () => {
           );
           expect(first.committed).toBe(true);
           if (happens === "disabled") await world.putPool("a4", "10.65.0.0/30", { blockSize: 30, disabled: true });
-          else await world.put("ClusterInformation", "default", { datastoreReady: false, clusterGUID: "0".repeat(32) });
+          if (happens === "locked")
+            await world.put("ClusterInformation", "default", { datastoreReady: false, clusterGUID: "0".repeat(32) });
         }),
       );
       const request = requestFor("c1", "n1", { families: [4, 6] });
@@ -108,6 +109,15 @@ describe("allocate()", () => {
         if (commits++ > 0) throw new NetplugError("badNetns", "the namespace is gone");
       });
       expect(failure).toMatchObject({ kind: "noAddressLeft" });
+      expect(blocks).toEqual(["fd65::/126 n1 1/4"]);
+    });
+
+    test("releases nothing when another reason than the request ends it: the caller finds the part", async () => {
+      let commits = 0;
+      const { failure, blocks } = await tryBetweenBlocks("refused", () => {
+        if (commits++ === 1) throw new NetplugError("badNetns", "the namespace is gone");
+      });
+      expect(failure).toMatchObject({ kind: "badNetns" });
       expect(blocks).toEqual(["fd65::/126 n1 1/4"]);
     });
   });

@@ -9,14 +9,14 @@ import { planReleaseOf, releaseQueries } from "./plan-release.ts";
 import type { AddressRequest } from "./request.ts";
 import { type Decision, transact, type TransactOptions, type TransactPorts, type Try } from "./transact/transact.ts";
 
-interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "loadPrefetch" | "beforeCommit" | "onOutcome"> {
+type Allocated = readonly AllocatedAddress[];
+
+interface AllocateOptions extends Pick<
+  TransactOptions<Allocated>,
+  "facts" | "loadPrefetch" | "beforeCommit" | "whileCommitting" | "onOutcome"
+> {
   /** Gets what the log should be told. */
   readonly defects?: Set<string>;
-  /**
-   * Gets, of each commit that was not refused, the addresses that it was to give to the attachment. More than the outcome calls new: where the
-   * reply was lost, the next decision finds them.
-   */
-  readonly sent?: (readonly Address[])[];
 }
 
 /**
@@ -25,46 +25,40 @@ interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "load
  * @param options answers that the caller has already, and what it does around each commit
  * @throws {NetplugError} poolUnusable, noAddressLeft, addressInUse, addressOutsidePools; notInitialised, tryAgainLater
  */
-export async function allocate(
-  ports: TransactPorts,
-  request: AddressRequest,
-  options: AllocateOptions = {},
-): Promise<readonly AllocatedAddress[]> {
-  /** What each decision gave to the attachment, which did not have it: of a commit that failed, a part may be written. */
-  const added: (readonly Address[])[] = [];
-  /** What the last decision that came to nothing threw. */
+export async function allocate(ports: TransactPorts, request: AddressRequest, options: AllocateOptions = {}): Promise<Allocated> {
+  // What its commits were to give: of one that was refused, too, a part may be written.
+  const perhapsGiven: Address[] = [];
+  const whileCommitting = (given: Allocated): void => {
+    perhapsGiven.push(...given.flatMap(({ address, isNew }) => (isNew ? [address] : [])));
+    options.whileCommitting?.(given);
+  };
   let refusal: unknown;
-  const decide = (known: Facts, attempt: Try): Decision<readonly AllocatedAddress[]> => {
+  const decideOrRefuse = (known: Facts, attempt: Try): Decision<Allocated> => {
     try {
-      const { outcomes, writes, prefetch, served, defects } = planAllocation([request], known, attempt);
-      for (const defect of defects) options.defects?.add(defect);
-      const [outcome] = outcomes;
-      if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
-      // Thrown inside the decision, so that `transact()` decides again on the newest lists.
-      if ("error" in outcome) throw outcome.error;
-      added.push(outcome.addresses.flatMap(({ address, isNew }) => (isNew ? [address] : [])));
-      return { writes, prefetch, served, result: outcome.addresses };
+      return decideAllocation(request, known, attempt, options.defects);
     } catch (thrown) {
       refusal = thrown;
       throw thrown;
     }
   };
-  const { sent = [] } = options;
-  const beforeCommit = (): void => {
-    options.beforeCommit?.();
-    sent.push(added.at(-1) ?? []);
-  };
-  const onOutcome = (isApplied: boolean): void => {
-    if (!isApplied) sent.pop();
-    options.onOutcome?.(isApplied);
-  };
   try {
-    return await transact(ports, allocationQueries([request]), decide, { ...options, beforeCommit, onOutcome });
+    return await transact(ports, allocationQueries([request]), decideOrRefuse, { ...options, whileCommitting });
   } catch (thrown) {
-    const given = added.flat();
-    if (thrown === refusal && given.length > 0) await releasePart(ports, request, given, options);
+    // After any other failure a release would most likely fail, too.
+    const isRefused = thrown === refusal;
+    if (isRefused && perhapsGiven.length > 0) await releasePart(ports, request, perhapsGiven, options);
     throw thrown;
   }
+}
+
+/** @throws {NetplugError} why the request cannot be served: from inside the decision, so that `transact()` decides again on the newest lists */
+function decideAllocation(request: AddressRequest, known: Facts, attempt: Try, log: Set<string> | undefined): Decision<Allocated> {
+  const { outcomes, writes, prefetch, served, defects } = planAllocation([request], known, attempt);
+  for (const defect of defects) log?.add(defect);
+  const [outcome] = outcomes;
+  if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
+  if ("error" in outcome) throw outcome.error;
+  return { writes, prefetch, served, result: outcome.addresses };
 }
 
 /**

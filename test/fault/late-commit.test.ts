@@ -252,29 +252,29 @@ test.concurrent.each([NETPLUG, IPAM_ALONE])(
   },
 );
 
-test.concurrent(
-  "the same of an ADD of netplug-ipam whose commit arrives while a later one takes from another block, and fails",
-  async () => {
-    await using node = await startNode(IPAM_ALONE);
-    using pod = new TestNetns();
-    const { ofPod, apply } = await addThatGivesUp(node, pod);
-    const pool = `${node.name}-more`;
-    await createPool(node.etcd, pool, { cidr: "10.72.0.0/28", blockSize: 28 });
-    const config = { ipam: { type: "netplug-ipam", ipv4_pools: [pool] } };
-    const arrives = beforeStep(isCommit, () => apply(node));
-    const unheard: Change = (real) => ({
-      ...real,
-      writeAnswer() {
-        throw new Error("test: nobody reads it");
-      },
-    });
-    expect((await node.call("ADD", { ...ofPod, config, host: (real) => unheard(arrives(real)) })).status).toBe(1);
-    expect([allocatedIn(await node.changes()), pendingReleasesOf(node).length]).toEqual([2, 1]);
-    pod.delete();
-    expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
-    expect([allocatedIn(await node.changes()), pendingReleasesOf(node)]).toEqual([0, []]);
-  },
-);
+test.concurrent.each([
+  ["takes from another block", "another pool"],
+  ["wants the same addresses", "the same pool"],
+])("the same of an ADD of netplug-ipam whose commit arrives while a later one %s, and fails", async (_what, from) => {
+  await using node = await startNode(IPAM_ALONE);
+  using pod = new TestNetns();
+  const { ofPod, apply } = await addThatGivesUp(node, pod);
+  const pool = `${node.name}-more`;
+  if (from === "another pool") await createPool(node.etcd, pool, { cidr: "10.72.0.0/28", blockSize: 28 });
+  const config = from === "another pool" ? { ipam: { type: "netplug-ipam", ipv4_pools: [pool] } } : {};
+  const arrives = beforeStep(isCommit, () => apply(node));
+  const unheard: Change = (real) => ({
+    ...real,
+    writeAnswer() {
+      throw new Error("test: nobody reads it");
+    },
+  });
+  expect((await node.call("ADD", { ...ofPod, config, host: (real) => unheard(arrives(real)) })).status).toBe(1);
+  expect([allocatedIn(await node.changes()), pendingReleasesOf(node).length]).toEqual([2, 1]);
+  pod.delete();
+  expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+  expect([allocatedIn(await node.changes()), pendingReleasesOf(node)]).toEqual([0, []]);
+});
 
 test.concurrent("the same of an ADD of netplug-ipam that is repeated, and cannot ask Kubernetes", async () => {
   await using node = await startNode({ ...IPAM_ALONE, args: `K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0` });

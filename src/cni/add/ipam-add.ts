@@ -106,9 +106,18 @@ async function giveAddresses(call: Call, early: AddressRequest | undefined, { be
   const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
   const request = early ?? toAddressRequest(call, await kubernetes?.toPodFacts(undefined));
   const defects = new Set<string>();
-  const sent: (readonly Address[])[] = [];
+  // By commit, without those that were refused. Where a reply was lost, the next decision finds what was sent, as if an earlier ADD had got it.
+  const sent: (readonly AllocatedAddress[])[] = [];
+  const aroundCommit = {
+    beforeCommit,
+    whileCommitting: (given: readonly AllocatedAddress[]): void => void sent.push(given),
+    onOutcome(isApplied: boolean): void {
+      if (!isApplied) sent.pop();
+      onOutcome(isApplied);
+    },
+  };
   const allocateFrom = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {
-    const options = { facts: known, loadPrefetch: prefetch.load, beforeCommit, onOutcome, defects, sent };
+    const options = { facts: known, loadPrefetch: prefetch.load, defects, ...aroundCommit };
     const given = await ledger.time("datastore", () => allocate(ports, request, options));
     if (given.every(({ isNew }) => isNew)) return given;
     const addresses = given.map(({ address }) => address);
@@ -116,11 +125,8 @@ async function giveAddresses(call: Call, early: AddressRequest | undefined, { be
   };
   const allocated = await allocateFrom(facts).finally(() => defects.forEach((defect) => call.log.warning(defect)));
   const addresses = allocated.map(({ address }) => address);
-  return {
-    result: toIpamResult(allocated),
-    newAddresses: addresses.filter((address) => sent.flat().some((one) => equalAddresses(one, address))),
-    askedBy: request.namedBy?.addresses,
-  };
+  const isFromUs = (address: Address): boolean => sent.flat().some((one) => one.isNew && equalAddresses(one.address, address));
+  return { result: toIpamResult(allocated), newAddresses: addresses.filter(isFromUs), askedBy: request.namedBy?.addresses };
 }
 
 /** Each address with its block's prefix length and our next hop, and no routes. */
