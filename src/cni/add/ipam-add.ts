@@ -45,44 +45,49 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   // Not disposed of: how the ADD ended matters only to a DEL of `netplug`.
   const hold = new Hold(call, netns);
   const pending = netns === undefined ? undefined : preparePendingOfAdd(call, netns, hold);
-  // Or may have: what an earlier ADD got stays to be released, because nobody may be left who would call DEL for it.
-  let hasOlder = await cancelPending(call, hold.commits, pending?.write);
   const isEnded = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
-  // What was sent may have been carried out or refused, or have renewed what an earlier ADD got. Widened, because the compiler does not see that
-  // `beforeCommit` changes it.
-  let hasSent = false as boolean;
+  // What an earlier ADD may have got stays to be released, because nobody may be left who would call DEL for it.
+  const hasOlder = await cancelPending(call, hold.commits, pending?.write);
+  let possible: Possible = { newAddresses: [], mayHaveOthers: hasOlder };
   const beforeCommit = (): void => {
     hold.beforeCommit();
-    hasSent = true;
+    possible = { newAddresses: [], mayHaveOthers: true };
   };
-  // No earlier ADD got them, and nobody was told of them. The attachment may have more.
-  let newAddresses: readonly Address[] = [];
   try {
-    const given = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.commits.onOutcome });
+    const { result, newAddresses, askedBy } = await giveAddresses(call, early, { beforeCommit, onOutcome: hold.commits.onOutcome });
     hold.commits.noteRecorded();
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isEnded()) hold.requireHeld();
-    newAddresses = given.newAddresses;
     if (newAddresses.length > 0) {
-      hasOlder ||= newAddresses.length < given.result.ips.length;
+      possible = { newAddresses, mayHaveOthers: hasOlder || newAddresses.length < result.ips.length };
       // `ptp` would take over the route of whoever uses the address.
-      requireUnused(kernel, newAddresses, { netns, askedBy: given.askedBy });
+      requireUnused(kernel, newAddresses, { netns, askedBy });
     }
-    answer(given.result);
+    answer(result);
   } catch (thrown) {
+    const { newAddresses, mayHaveOthers } = possible;
     const isAll = isEnded();
-    if (isAll || newAddresses.length > 0) {
+    const taken = isAll || newAddresses.length > 0 ? { addresses: newAddresses, isAll } : undefined;
+    if (taken) {
+      // If the release succeeds, it removes the note, unless something that was sent may arrive after it.
       pending?.leave();
-      await release(call, hold, thrown, { addresses: newAddresses, isAll });
-      // The release has removed the note.
-      if (hasOlder && !isAll) pending?.leave();
-    } else if (hasOlder || hasSent) pending?.leave();
-    else pending?.drop();
+      await release(call, hold, thrown, taken);
+    }
+    if (mayHaveOthers && !isAll) pending?.leave();
+    else if (!taken) pending?.drop();
     throw thrown;
   }
   // What the main plugin was told of is not taken back, whatever fails now.
   hold.noteSuccess();
   pending?.drop();
+}
+
+/** What the attachment may have if the ADD fails now. */
+interface Possible {
+  /** Those that no earlier ADD got, once they are certain. Nobody was told of them. */
+  readonly newAddresses: readonly Address[];
+  /** Whether it may have others: an earlier ADD's, or, until it is certain which are new, whatever this one's commits came to. */
+  readonly mayHaveOthers: boolean;
 }
 
 /**
