@@ -27,47 +27,61 @@ interface Attaching {
   readonly undo: UndoStack;
 }
 
+/** A plan, as far as it is about the link. */
+interface LinkPlan {
+  readonly link: PodLink;
+  /**
+   * Whether the attachment had none of the link's addresses before. New ones are certain once they are written. Those that it had may be about to
+   * be released; the ADD makes sure after the commit that they are not.
+   */
+  readonly isNew: boolean;
+}
+
 /** Waits until the link is usable; undefined: it is usable. */
 type AwaitUsable = (() => Promise<void>) | undefined;
 
 /** The veth pair of one ADD. Each step first does what earlier ones have not done yet; all but the wait are synchronous, and throw KernelError. */
 export class LinkWork {
   readonly #attaching: Attaching;
-  #created: CreatedLink | undefined;
-  /** What was programmed. */
-  #link: PodLink | undefined;
-  #awaitUsable: AwaitUsable;
+  /** Not programmed yet. */
+  #pair: CreatedLink | undefined;
+  /** For the last plan whose link was made as a whole. */
+  #whole: { readonly link: PodLink; readonly awaitUsable: AwaitUsable } | undefined;
 
   constructor(attaching: Attaching) {
     this.#attaching = attaching;
   }
 
   /**
-   * What runs beside the datastore's writes. Where it writes everything at once, the pair is created, which does not depend on addresses. Where
-   * it writes blocks first, new addresses are certain after that, and the whole link is made beside the record's write; addresses that the
-   * attachment had before are certain only after `renewAddresses()`.
+   * What runs beside the datastore's writes: as much of the link as is certain by then.
+   *
+   * | the datastore writes | beside that |
+   * |---|---|
+   * | all at once | the pair, which does not depend on addresses |
+   * | blocks, then the record | beside the record: the whole link if its addresses are new, else the pair |
    */
-  besideWrites(): Pick<TransactOptions<{ readonly link: PodLink; readonly isNew: boolean }>, "whileCommitting" | "whileRecording"> {
+  besideWrites(): Pick<TransactOptions<LinkPlan>, "whileCommitting" | "whileRecording"> {
     const { call, isReplacing } = this.#attaching;
     if (isReplacing) return {};
     if (call.datastore.traits.commitsAtOnce) return { whileCommitting: ({ link }) => void this.#create(link) };
-    return { whileRecording: ({ link, isNew }) => void (isNew || this.#link ? this.finish(link) : this.#create(link)) };
+    // A link that is whole already has addresses that were new in an earlier try of this ADD.
+    return { whileRecording: ({ link, isNew }) => void (isNew || this.#whole ? this.finish(link) : this.#create(link)) };
   }
 
-  /** Call it after the commit. Replaces a link that was programmed for an earlier plan. @returns what to await at the end of the ADD */
+  /** Call it once the addresses are certain. Replaces a link that was programmed for an earlier plan. @returns what to await at the end of the ADD */
   finish(link: PodLink): AwaitUsable {
-    if (Bun.deepEquals(this.#link, link)) return this.#awaitUsable;
-    const pair = this.#create(link);
-    // A pair is programmed only once, even if that fails half-way: a further try needs a new pair.
-    this.#created = undefined;
-    this.#awaitUsable = this.#program(link, pair);
-    this.#link = link;
-    return this.#awaitUsable;
+    if (!this.#whole || !Bun.deepEquals(this.#whole.link, link)) {
+      const pair = this.#create(link);
+      // A pair is programmed only once, even if that fails half-way: a further try needs a new pair.
+      this.#pair = undefined;
+      this.#whole = { link, awaitUsable: this.#program(link, pair) };
+    }
+    return this.#whole.awaitUsable;
   }
 
   #create(link: PodLink): CreatedLink {
     const { call, sockets, undo, hold } = this.#attaching;
-    return (this.#created ??= call.ledger.time("kernel", () => createLink(sockets, link, undo, hold.requireHeld)));
+    return (this.#pair ??= call.ledger.time("kernel", () => createLink(sockets, link, undo, hold.requireHeld)));
   }
 
   #program(link: PodLink, pair: CreatedLink): AwaitUsable {
