@@ -4,7 +4,7 @@ import type { AttachmentId } from "../api/ipam-block.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import type { Workload } from "../endpoint/names.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { type Deadline, startDeadline } from "../lib/deadline.ts";
+import type { Deadline } from "../lib/deadline.ts";
 import type { NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { NetworkConfig } from "./config/network-config.ts";
@@ -52,13 +52,8 @@ export interface Call extends LocalCall {
   readonly openKube: () => Promise<KubeClient>;
 }
 
-/** Milliseconds to undo a failed ADD. */
+/** Milliseconds to undo a failed ADD, from then on: the deadline of its call may be over. */
 export const UNDO_MS = 10_000;
-
-/** The call with a new deadline, for undoing it: its own may be over. */
-export function withUndoDeadline(call: Call): Call {
-  return { ...call, deadline: startDeadline(call.host.clock, UNDO_MS) };
-}
 
 /** Whose attachment the call is about. */
 export function workloadOf({ environment, args }: LocalCall): Workload {

@@ -135,6 +135,19 @@ describe("an ADD", () => {
     await expectNothingLeft();
   });
 
+  test("whose policy is not programmed in time has what a delegate gave released, too", async () => {
+    const ipam = { type: "a-delegate" };
+    const config = { ipam, policy_setup_timeout_seconds: 60, policy_setup_timeout_action: "fail", endpoint_status_dir: folder };
+    const verbs: (string | undefined)[] = [];
+    const run: Host["processes"]["run"] = async ({ env }) => {
+      verbs.push(env["CNI_COMMAND"]);
+      return { status: 0, stdout: '{"cniVersion":"1.1.0","ips":[{"address":"10.88.0.7/24"}]}', stderr: "" };
+    };
+    const { code } = await call("ADD", config, ({ files }) => ({ processes: { run }, files: { ...files, isExecutableFile: () => true } }));
+    expect([code, verbs]).toEqual([110, ["ADD", "DEL"]]);
+    await expectNothingLeft();
+  });
+
   test.each([1, 2, 3])("ends within 60 s when the datastore answers nothing from request %i on", async (nth) => {
     const { status, code, tookMs } = await call("ADD", {}, () => deafFrom(nth));
     expect([status, code]).toEqual([1, 11]);

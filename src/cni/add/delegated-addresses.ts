@@ -2,13 +2,14 @@
 
 import { recordedAddresses } from "../../api/workload-endpoint.ts";
 import type { Facts } from "../../ipam/facts.ts";
+import { startDeadline } from "../../lib/deadline.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { type Address, WIDTH } from "../../lib/ip/address.ts";
 import type { UndoStack } from "../../lib/undo-stack.ts";
 import { forgetDns, noteDns, notedDns } from "../attachment-state/delegate-dns.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import { recordOf } from "../call-requests.ts";
-import { type Call, withUndoDeadline } from "../call.ts";
+import { type Call, UNDO_MS } from "../call.ts";
 import { type Delegate, delegateAdd, delegateCheck, delegateDel } from "../delegate/mod.ts";
 import { unlessTaken } from "../pending-release/after-failed-add.ts";
 import { toResultDocument } from "../protocol/print-result.ts";
@@ -56,7 +57,7 @@ export async function askDelegate(call: Call, named: Delegate, facts: Facts, opt
 }
 
 async function undoDelegateAdd(call: Call, delegate: Delegate): Promise<void> {
-  await delegateDel({ ...delegate, deadline: withUndoDeadline(call).deadline });
+  await delegateDel({ ...delegate, deadline: startDeadline(call.host.clock, UNDO_MS) });
   forgetDns(call);
 }
 

@@ -1,9 +1,10 @@
 /** A failed ADD takes back what it has recorded. Loaded only after a failure. */
 
+import { startDeadline } from "../../lib/deadline.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import type { Hold } from "../attachment-state/hold.ts";
 import { toDelRequest } from "../call-requests.ts";
-import { type Call, withUndoDeadline } from "../call.ts";
+import { type Call, UNDO_MS } from "../call.ts";
 import { unlessTaken } from "../pending-release/after-failed-add.ts";
 import { withdraw } from "../withdraw/withdraw.ts";
 
@@ -21,7 +22,7 @@ export interface Taken {
  * @throws {NetplugError}
  */
 export async function withdrawAttachment(call: Call, hold: Hold, { addresses, isAll }: Taken): Promise<void> {
-  const undoing = withUndoDeadline(call);
+  const undoing = { ...call, deadline: startDeadline(call.host.clock, UNDO_MS) };
   await unlessTaken(undoing, hold, async () => {
     await withdraw(undoing, { ...toDelRequest(undoing), addresses: isAll ? undefined : addresses });
   });
