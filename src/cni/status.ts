@@ -65,15 +65,10 @@ async function requireReadable(call: Call, isAllAsked: boolean): Promise<void> {
 async function requireWritable(call: Call, isAllAsked: boolean): Promise<NetplugError | undefined> {
   const { datastore, deadline, node } = call;
   const isOwnIpam = hasOwnIpam(call);
-  let claimFault: NetplugError | undefined;
-  const onClaimFault = (fault: NetplugError): void => void (claimFault = fault);
-  await deadline.wait("the datastore", async (signal) => {
-    const options = { signal, wantsToCommit: isAllAsked ? targetsOf(call) : undefined };
-    const probe = { type: "block", ref: { cidr: PROBED_BLOCK, node } } as const;
-    if (isOwnIpam) await datastore.read([probe], { ...options, onClaimFault });
-    else if (isAllAsked) await datastore.read([CLUSTER_INFORMATION], options);
-  });
-  return claimFault;
+  if (!isOwnIpam && !isAllAsked) return undefined;
+  const query: Query = isOwnIpam ? { type: "block", ref: { cidr: PROBED_BLOCK, node } } : CLUSTER_INFORMATION;
+  const probe = { targets: targetsOf(call), isThorough: isAllAsked };
+  return await deadline.wait("the datastore", (signal) => datastore.probeCommit(query, { ...probe, signal }));
 }
 
 /** What every ADD reads besides its pod and blocks. */

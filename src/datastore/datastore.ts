@@ -185,9 +185,6 @@ export interface FoundText {
   readonly revision: Revision;
 }
 
-/** What an ADD commits. */
-export type CommitTarget = "blocks" | "endpoints";
-
 /** What a read does beyond answering its queries. */
 export interface ReadOptions extends RequestOptions {
   /**
@@ -203,18 +200,6 @@ export interface ReadOptions extends RequestOptions {
   readonly damageOf?: "all" | "blocks";
   /** Called for each page of a long list of a kind, where there are pages, with the number of what is on it. */
   readonly onPage?: (kind: Kind | "IPAMBlock", number: number) => void;
-  /**
-   * What the caller wants to commit: the read fails, too, when that cannot be. On etcd an alarm is raised then, which takes a request more; on
-   * Kubernetes our account may not write it, which takes a request more for each. Where nobody says so, the read does not fail.
-   *
-   * @default nothing
-   */
-  readonly wantsToCommit?: readonly CommitTarget[] | undefined;
-  /**
-   * For a caller that wants to commit addresses: called with the reason when this node cannot claim a block. On Kubernetes it must note each on
-   * its disk first.
-   */
-  readonly onClaimFault?: (fault: NetplugError) => void;
 }
 
 /** What a commit does beyond its writes. */
@@ -226,6 +211,20 @@ export interface CommitOptions<Qs extends readonly Query[]> extends RequestOptio
    * throws is thrown after the commit has ended.
    */
   readonly onBlocksWritten?: () => void;
+}
+
+/** What an ADD commits. */
+export type CommitTarget = "blocks" | "endpoints";
+
+/** How it is found out whether a commit could succeed. */
+export interface CommitProbe extends RequestOptions {
+  /** What would be committed. */
+  readonly targets: readonly CommitTarget[];
+  /**
+   * Whether to ask, too, what takes requests of its own: on etcd one, whether an alarm is raised; on Kubernetes one for each target, whether our
+   * account may write it.
+   */
+  readonly isThorough: boolean;
 }
 
 /** A condition of a commit did not hold: nothing was written; on Kubernetes, perhaps the writes that come before it in the order. */
@@ -280,6 +279,14 @@ export interface Datastore {
 
   /** Applies all writes or none (Kubernetes: in an order whose every prefix is safe). */
   commit<const Qs extends readonly Query[] = readonly []>(writes: readonly Write[], options?: CommitOptions<Qs>): Promise<CommitResult<Qs>>;
+
+  /**
+   * Finds out whether a commit could succeed, without one. Reads what the caller would decide by, too.
+   *
+   * @throws {NetplugError} why `query` cannot be read, or why nothing can be committed
+   * @returns why this node can claim no block; undefined: it can, or need not. On Kubernetes it must note each on its disk first.
+   */
+  probeCommit(query: Query, probe: CommitProbe): Promise<NetplugError | undefined>;
 
   /**
    * First a snapshot (`reset`, puts, `in-sync`), then the changes of each kind in order. Survives lost connections and compaction by itself;

@@ -9,6 +9,7 @@ export function inFrontOf(inner: Datastore, own: Partial<Pick<Datastore, "read" 
     traits: inner.traits,
     read: (queries, options) => inner.read(queries, options),
     commit: (writes, options) => inner.commit(writes, options),
+    probeCommit: (query, probe) => inner.probeCommit(query, probe),
     watch: (options) => inner.watch(options),
     get requests() {
       return inner.requests;

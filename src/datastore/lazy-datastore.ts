@@ -1,6 +1,18 @@
 /** A datastore whose driver is loaded by the first request: calls without one do not pay for it. */
 
-import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "./datastore.ts";
+import type {
+  Answers,
+  CommitOptions,
+  CommitProbe,
+  CommitResult,
+  Datastore,
+  Query,
+  ReadOptions,
+  WatchEvent,
+  WatchOptions,
+  Write,
+} from "./datastore.ts";
+import type { NetplugError } from "../lib/errors.ts";
 
 /** Says at once which datastore it is and what it can do; the driver follows. */
 export class LazyDatastore implements Datastore {
@@ -30,6 +42,10 @@ export class LazyDatastore implements Datastore {
     options?: CommitOptions<Qs>,
   ): Promise<CommitResult<Qs>> {
     return await (this.#loaded ?? (await this.#open())).commit(writes, options);
+  }
+
+  async probeCommit(query: Query, probe: CommitProbe): Promise<NetplugError | undefined> {
+    return await (await this.#open()).probeCommit(query, probe);
   }
 
   async *watch(options: WatchOptions): AsyncIterable<WatchEvent> {

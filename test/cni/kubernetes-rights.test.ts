@@ -192,6 +192,8 @@ describe("STATUS asks only for what its config needs:", () => {
       ipam: { type: "host-local", dataDir: join(node.folder, "host-local"), subnet: "10.98.0.0/24" },
     });
     const config = withHostLocal(await withRights("host-local", (right) => needed.has(right)));
+    // What blocks are noted in before they are claimed cannot be written.
+    mkdirSync(join(node.folder, "host-local", "blocks.json"), { recursive: true });
     expect(await statusOf(config)).toBeUndefined();
     await addAndDelete({ config });
     needed.delete("patch pods/status");

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import type { RequestLimits } from "../../src/datastore/etcd/client/client.ts";
+import type { NetplugError } from "../../src/lib/errors.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
 import { type EtcdServer, startEtcd } from "../support/servers/etcd.ts";
@@ -36,8 +37,8 @@ async function proposalsOf({ endpoint }: EtcdServer): Promise<string | undefined
 }
 
 /** What somebody asks who wants to commit soon. */
-async function askBeforeCommit(datastore: Datastore): Promise<readonly unknown[]> {
-  return await datastore.read([{ type: "get", ref: poolRef("a") }], { wantsToCommit: ["blocks"] });
+async function askBeforeCommit(datastore: Datastore): Promise<NetplugError | undefined> {
+  return await datastore.probeCommit({ type: "get", ref: poolRef("a") }, { targets: ["blocks"], isThorough: true });
 }
 
 describe.concurrent("an alarm", () => {
@@ -111,7 +112,7 @@ describe.concurrent("an alarm", () => {
       },
     });
     const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { limits: PATIENT_ENOUGH });
-    expect(await askBeforeCommit(datastore)).toEqual([undefined]);
+    expect(await askBeforeCommit(datastore)).toBeUndefined();
     datastore.close();
   });
 });

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CLUSTER_INFORMATION } from "../../src/datastore/cluster-state.ts";
 import type { EtcdConfig } from "../../src/datastore/config/datastore-config.ts";
 import { LogIn } from "../../src/datastore/etcd/client/log-in.ts";
 import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
@@ -86,6 +87,13 @@ describe("a user", () => {
     expect(await refusalOf(namesIn(open({ username: "nobody", password: PASSWORD })))).toContain(
       "etcdserver: permission denied; check the etcd user, its password and its roles: it needs readwrite on the prefix /netplug/",
     );
+  });
+
+  test("without permission to read what a commit is decided by is told so when a commit is probed", async () => {
+    const probe = (username: string): Promise<unknown> =>
+      open({ username, password: PASSWORD }).probeCommit(CLUSTER_INFORMATION, { targets: ["blocks"], isThorough: true });
+    expect(await probe("reader")).toBeUndefined();
+    expect(await refusalOf(probe("nobody"))).toContain("etcdserver: permission denied");
   });
 
   test("is asked for when there is none", async () => {

@@ -6,6 +6,7 @@ import { ETCD_TRAITS } from "../traits.ts";
 import type {
   Answers,
   CommitOptions,
+  CommitProbe,
   CommitResult,
   Datastore,
   Query,
@@ -43,7 +44,6 @@ export class EtcdDatastore implements Datastore {
     const plans = queries.map((query) => planQuery(query));
     const ranges = plans.flatMap((plan) => plan.ranges);
     const { ranges: replies } = await readSnapshot(this.#client, ranges, options);
-    if (options.wantsToCommit !== undefined) await (await import("./alarms.ts")).requireNoAlarm(this.#client, options);
     return await answer(queries, plans, replies, options);
   }
 
@@ -63,6 +63,11 @@ export class EtcdDatastore implements Datastore {
       ? await completePages(this.#client, ranges, replies, revision, options)
       : (await readSnapshot(this.#client, ranges, options)).ranges;
     return { committed: false, current: await answer(queries, plans, current) };
+  }
+
+  async probeCommit(query: Query, probe: CommitProbe): Promise<undefined> {
+    await this.read([query], probe);
+    if (probe.isThorough) await (await import("./alarms.ts")).requireNoAlarm(this.#client, probe);
   }
 
   async *watch(options: WatchOptions): AsyncIterable<WatchEvent> {

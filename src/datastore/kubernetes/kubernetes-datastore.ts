@@ -1,9 +1,21 @@
 /** The datastore on the Kubernetes API: reads side by side, commits in an order whose every beginning is safe. */
 
 import type { KubeClient } from "../../kube/client.ts";
+import type { NetplugError } from "../../lib/errors.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
 import { KUBERNETES_TRAITS } from "../traits.ts";
-import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "../datastore.ts";
+import type {
+  Answers,
+  CommitOptions,
+  CommitProbe,
+  CommitResult,
+  Datastore,
+  Query,
+  ReadOptions,
+  WatchEvent,
+  WatchOptions,
+  Write,
+} from "../datastore.ts";
 import { toDatastoreError } from "./objects/failure.ts";
 import { Batch } from "./reads/batch.ts";
 import { readRound } from "./reads/queries.ts";
@@ -89,6 +101,17 @@ export class KubernetesDatastore implements Datastore {
     return { committed: false, current: await this.read(options.readOnConflict ?? ([] as unknown as Qs), options) };
   }
 
+  async probeCommit(query: Query, { targets, isThorough, signal }: CommitProbe): Promise<NetplugError | undefined> {
+    const { client, hints } = this.#parts;
+    const reading = this.read([query], { signal });
+    const forbidden = isThorough && import("./permitted-writes.ts").then((file) => file.findForbidden(client, targets, { signal }));
+    await reading;
+    const denial = await forbidden;
+    if (denial) throw toDatastoreError(denial);
+    if (hints === undefined || !targets.includes("blocks")) return undefined;
+    return await (await import("./claim-fault.ts")).findClaimFault(hints);
+  }
+
   async *watch(options: WatchOptions): AsyncIterable<WatchEvent> {
     const { watchKubernetes } = await import("./watch/watch.ts");
     try {
@@ -103,18 +126,8 @@ export class KubernetesDatastore implements Datastore {
   }
 
   async #answer<Qs extends readonly Query[]>(queries: Qs, options: ReadOptions): Promise<Answers<Qs>> {
-    const { onClaimFault, wantsToCommit } = options;
-    const { client, hints } = this.#parts;
-    const answering = readRound(queries, options, this.#round);
-    const forbidden = wantsToCommit && import("./permitted-writes.ts").then((file) => file.findForbidden(client, wantsToCommit, options));
-    const answers = await answering;
+    const answers = await readRound(queries, options, this.#round);
     for (const [i, query] of queries.entries()) this.#note(query, answers[i]);
-    const denial = await forbidden;
-    if (denial !== undefined) throw denial;
-    if (onClaimFault !== undefined && hints !== undefined) {
-      const fault = await (await import("./claim-fault.ts")).findClaimFault(hints);
-      if (fault !== undefined) onClaimFault(fault);
-    }
     // Each query gets the answer of its own kind; the mapped type cannot follow that through `map`.
     return answers as unknown as Answers<Qs>;
   }

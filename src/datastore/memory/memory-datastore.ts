@@ -56,6 +56,10 @@ export class MemoryDatastore implements Datastore {
     return { committed: true, revision };
   }
 
+  async probeCommit(query: Query, options: RequestOptions): Promise<undefined> {
+    await this.read([query], options);
+  }
+
   async *watch({ signal, ...watched }: WatchOptions): AsyncIterable<WatchEvent> {
     using queue = new EventQueue(signal);
     queue.push({ type: "reset" }, ...this.#snapshotOf(watched), { type: "in-sync" });
