@@ -116,6 +116,8 @@ test.each([
   ["-h=false -n shop get wep", "get wep -n shop"],
   ["get -Ah -hh=F", "get -A"],
   ["get -h=false --help", "get -h"],
+  ["-h=false get wep -h", "get wep -h"],
+  ["ipam --help=0 show -h -A", "ipam show -h"],
   ["get -h=false -Ah -h=maybe", "get -h"],
 ])("of several words about help the last that says yes or no counts, as with kubectl: %j is %j", (line, words) => {
   expect(parseCommandLine(line.split(" ")).words).toEqual(words.split(" "));

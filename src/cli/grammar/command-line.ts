@@ -95,7 +95,10 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     else words.push(...flagWords);
   }
   const isHelpWanted = words.flatMap((word) => readHelp(word) ?? []).at(-1);
-  if (isHelpWanted === true) return { options, words: [...words.slice(0, words.findIndex(isOption)), `-${HELP}`], strays: [] };
+  if (isHelpWanted === true) {
+    const others = words.filter((word) => readHelp(word) !== false);
+    return { options, words: [...others.slice(0, others.findIndex(isOption)), `-${HELP}`], strays: [] };
+  }
   const [fault] = faults;
   if (fault !== undefined) throw fault;
   return { options, words: [...words.filter((word) => readHelp(word) === undefined), ...early, ...rest], strays };
