@@ -210,12 +210,12 @@ test("whoever asks for a pool by its CIDR, or for a block by one that is not tak
 });
 
 test("whoever names a file in the place of a patch is told how to give it", async () => {
-  const hint = 'of a file give what is in it: -p "$(cat FILE)"';
-  for (const [word, fault] of [
-    ["-p@p.json", 'got "@p.json", want JSON or YAML'],
-    ["-pp.yaml", 'got "p.yaml", want an object'],
-  ] as const)
-    expect((await world.ctl(["patch", "ipp", "blue", word])).stderr).toStartWith(`netplugctl: read option "--patch": ${fault}; ${hint}\n`);
+  const wanted = 'want JSON or YAML; of a file give what is in it: -p "$(cat FILE)"';
+  for (const name of ["@p.json", "p.yaml", "./P.YML"])
+    for (const type of ["strategic", "json"])
+      expect((await world.ctl(["patch", "ipp", "blue", `-p${name}`, "--type", type])).stderr).toStartWith(
+        `netplugctl: read option "--patch": got "${name}", ${wanted}\n`,
+      );
   expect((await world.ctl(["patch", "ipp", "blue", "--patch-file", "p.json"])).stderr).toBe(
     'netplugctl: read option "--patch-file": there is none\nnext: netplugctl patch KIND NAME -p "$(cat FILE)"\n',
   );

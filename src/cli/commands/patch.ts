@@ -39,11 +39,12 @@ export async function patch(cli: Cli, flags: PatchFlags, ...words: string[]): Pr
   return EXIT.done;
 }
 
-/** For those who name a file, as curl and kubectl take one. */
-const CONTENT_WANTED = `; of a file give what is in it: -p "$(cat FILE)"`;
+/** A file's name, as curl and kubectl take one: no patch is written so. */
+const FILE_NAME = /^@|^\S+\.(ya?ml|json)$/i;
 
 async function parsePatch(text: string, type: PatchType): Promise<unknown> {
-  if (text.startsWith("@")) throw new UsageError(`read option "--patch": got ${quote(text)}, want JSON or YAML${CONTENT_WANTED}`);
+  if (FILE_NAME.test(text))
+    throw new UsageError(`read option "--patch": got ${quote(text)}, want JSON or YAML; of a file give what is in it: -p "$(cat FILE)"`);
   const values = await parseValues(text, 'option "--patch"').catch((thrown: unknown) => {
     throw thrown instanceof CommandFailed ? new UsageError(thrown.message) : thrown;
   });
@@ -53,8 +54,7 @@ async function parsePatch(text: string, type: PatchType): Promise<unknown> {
   const excess = findExcess(value);
   if (excess !== undefined) throw new UsageError(`read option "--patch": ${excess}`);
   if (type !== "json" && !isJsonObject(value)) {
-    const isFile = /^\S+\.(ya?ml|json)$/.test(text);
-    const hint = Array.isArray(value) ? "; a list of operations wants --type json" : isFile ? CONTENT_WANTED : "";
+    const hint = Array.isArray(value) ? "; a list of operations wants --type json" : "";
     throw new UsageError(`read option "--patch": got ${quoteValue(value)}, want an object${hint}`);
   }
   return value;
