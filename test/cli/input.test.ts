@@ -205,7 +205,9 @@ test("whoever asks for a pool by its CIDR, or for a block by one that is not tak
     ["block ::ffff:10.0.0.0/122", "IPv4 alone, and not inside of IPv6"],
   ] as const)
     expect((await world.ctl(["get", ...words.split(" ")])).stderr).toContain(`: there is none; ${reason}\n`);
-  for (const words of ["ipp blue", "ipamblock 10.30.0.0/26", "node 10.30.0.0/16"])
+  for (const words of ["delete ipp fd00::/64", "label ipp 10.30.0.0/16 a=b", "patch ipp 10.30.0.0/16 -p {}"])
+    expect((await world.ctl(words.split(" "))).stderr).toContain(": there is none; a pool is asked for by its name, and not by its CIDR\n");
+  for (const words of ["ipp blue", "ipp fe/12", "ipamblock 10.30.0.0/26", "node 10.30.0.0/16"])
     expect((await world.ctl(["get", ...words.split(" ")])).stderr).toContain(": there is none\n");
 });
 

@@ -16,7 +16,7 @@ import { printResources } from "../output/print-resources.ts";
 import { findResources } from "../resources/find-resources.ts";
 import { isWritable } from "../resources/name-arguments.ts";
 import { noteIfNeverInitialised } from "../resources/never-initialised.ts";
-import { toListing } from "../resources/object-name.ts";
+import { describeMissing, toListing } from "../resources/object-name.ts";
 import { type Asked, type GetFlags, readAsked } from "./get-asked.ts";
 
 /** Of what was asked for, what there is. */
@@ -43,7 +43,7 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
     }
     noteLeftOut(cli, broken);
     if (absent.length === 0) return EXIT.failed;
-    const hint = asked.map(describeNames).find((one) => one !== "") ?? "";
+    const hint = asked.flatMap(describeNames).find((one) => one !== "") ?? "";
     throw new CommandFailed(`find ${absent.join(", ")}: there is none${hint}`, { next });
   });
 }
@@ -80,10 +80,10 @@ async function findAll(cli: Cli, datastore: Datastore, asked: readonly Asked[], 
 }
 
 /** What is to be said of names that nothing has: only blocks are known by their CIDR. */
-function describeNames({ info, names }: Asked): string {
-  if (!isWritable(info)) return names.map(describeRefused).find((one) => one !== "") ?? "";
-  const isPoolByCidr = info.kind === "IPPool" && names.some((name) => /^[\da-f.:]+\/\d+$/i.test(name));
-  return isPoolByCidr ? "; a pool is asked for by its name, and not by its CIDR" : "";
+function describeNames({ info, names }: Asked): readonly string[] {
+  if (!isWritable(info)) return names.map(describeRefused);
+  const { kind } = info;
+  return names.flatMap((name) => describeMissing({ kind, name }) ?? []).map((reason) => `; ${reason}`);
 }
 
 function proposeListing(info: KindInfo): string {

@@ -27,10 +27,17 @@ export function toReading({ kind, namespace, name }: ResourceRef): string {
   return `get ${KINDS[kind].plural} ${name}${namespace === undefined ? "" : ` -n ${namespace}`} -o yaml`;
 }
 
+const CIDR = /^[\da-f]*[.:][\da-f.:]*\/\d+$/i;
+
+/** What is to be said of a name that no object of its kind has. */
+export function describeMissing({ kind, name }: { readonly kind: string; readonly name: string }): string | undefined {
+  return kind === "IPPool" && CIDR.test(name) ? "a pool is asked for by its name, and not by its CIDR" : undefined;
+}
+
 /** The object that was named does not exist. */
 export class NotFound extends CommandFailed {
   /** With `detail` and `next`, what is said besides, and the command to go on with. */
-  constructor(ref: ResourceRef, { detail, next }: { readonly detail?: string; readonly next?: string } = {}) {
+  constructor(ref: ResourceRef, { detail = describeMissing(ref), next }: { readonly detail?: string; readonly next?: string } = {}) {
     super(`find ${toTitle(ref)}: there is none${detail === undefined ? "" : `; ${detail}`}`, { next: next ?? toListing(ref.kind) });
   }
 }
