@@ -110,6 +110,7 @@ describe("k8s_api_root", () => {
     ["http://10.0.0.1.example", "http://10.0.0.1.example"],
     ["http://1.api", "http://1.api"],
     ["https://[fd00:0::1]:6443", "https://[fd00::1]:6443"],
+    ["https://10.0.0.1 \n", "https://10.0.0.1"],
   ])("%s is its own server", async (apiRoot, server) => {
     expect((await resolve({ apiRoot }, {})).server).toBe(server);
   });
@@ -124,6 +125,7 @@ describe("k8s_api_root", () => {
     "https://127.1//127.0.0.1",
     "https://127.1:6443//127.0.0.1",
     "http://10.0.0.1.",
+    "https://127.\t1",
     "10.0.0.1.:6443",
     "01.2.3.4",
     "2130706433",

@@ -38,8 +38,8 @@ export function requireServer(withScheme: string, where: string, shown: string =
   return url;
 }
 
-/** What is written between the slashes and a port or path. */
-const WRITTEN_HOST = /^[^:]*:[/\\]*([^/\\:?#]*)/;
+/** What is written between the slashes and a port or path; `URL` leaves out blanks at the end, as a file's last newline. */
+const WRITTEN_HOST = /^[^:]*:[/\\]*([^/\\:?#\s]*)/;
 
 /** Whether the host is not written as the address that it is to `URL`: `010.0.0.1` is 8.0.0.1, `127.1` is 127.0.0.1, and `10.0.0.1.` has a dot too many. */
 function isOtherIPv4(withScheme: string, { hostname }: URL): boolean {
