@@ -73,7 +73,7 @@ describe("a pool", () => {
     ],
     [
       { cidr: "::ffff:10.65.0.0/112" },
-      'spec.cidr: parse prefix: got "::ffff:10.65.0.0/112", want address/length; IPv4 alone, and not inside of IPv6',
+      'spec.cidr: parse prefix: got "::ffff:10.65.0.0/112", want address/length; IPv4 alone, or IPv6 in hexadecimal digits only',
     ],
     [{ cidr: "10.65.0.0/33" }, 'spec.cidr: parse prefix "10.65.0.0/33": got length "33", want 0..32'],
     [{ cidr: 10 }, "spec.cidr: got 10, want a text"],

@@ -187,7 +187,7 @@ test("of an address that is refused for a leading zero, the reason is told", asy
 
 test("of an address in another form that is not taken, too", async () => {
   const reasons = {
-    "::ffff:10.0.0.1": "IPv4 alone, and not inside of IPv6",
+    "::ffff:10.0.0.1": "IPv4 alone, or IPv6 in hexadecimal digits only",
     "fe80::1%eth0": "without a zone, which means something on one host only",
   };
   for (const [text, reason] of Object.entries(reasons))
@@ -202,7 +202,7 @@ test("whoever asks for a pool by its CIDR, or for a block by one that is not tak
     ["ipp 010.30.0.0/16", "a pool is asked for by its name, and not by its CIDR"],
     ["ippool/10.30.0.0/16 ipamblock/none", "a pool is asked for by its name, and not by its CIDR"],
     ["ipamblock 10.30.0.0/26 010.30.0.0/26", "without leading zeros, which some programs read as octal"],
-    ["block ::ffff:10.0.0.0/122", "IPv4 alone, and not inside of IPv6"],
+    ["block ::ffff:10.0.0.0/122", "IPv4 alone, or IPv6 in hexadecimal digits only"],
   ] as const)
     expect((await world.ctl(["get", ...words.split(" ")])).stderr).toContain(`: there is none; ${reason}\n`);
   for (const words of ["delete ipp fd00::/64", "label ipp 10.30.0.0/16 a=b", "patch ipp 10.30.0.0/16 -p {}"])

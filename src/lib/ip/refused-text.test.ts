@@ -10,7 +10,7 @@ test.each([
   ["a leading zero", "without leading zeros, which some programs read as octal", ["10.0.0.0/08"]],
   [
     "IPv4 inside",
-    "IPv4 alone, and not inside of IPv6",
+    "IPv4 alone, or IPv6 in hexadecimal digits only",
     ["::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "::10.0.0.1/120", "0:0:0:0:0:FFFF:1.2.3.04"],
   ],
   [
