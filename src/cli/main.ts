@@ -11,6 +11,7 @@ import { type Invocation, toCommandLine } from "./failures/suggested-commands.ts
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
 import { withProgress } from "./streams/progress.ts";
+import { withStdinOnce } from "./streams/stdin-once.ts";
 import { parseCommandLine } from "./grammar/command-line.ts";
 import { commandMeantBy } from "./arguments/other-tools.ts";
 
@@ -23,7 +24,7 @@ import { commandMeantBy } from "./arguments/other-tools.ts";
  */
 export async function runCli(argv: readonly string[], givenIo: CliIo, program = "netplugctl"): Promise<number> {
   // Who completes a word is typing it.
-  const io = argv[0] === "__complete" ? givenIo : withProgress(givenIo);
+  const io = argv[0] === "__complete" ? givenIo : withStdinOnce(withProgress(givenIo));
   if (argv.length === 1 && argv[0] === "--version") {
     io.stdout.write(`netplug ${VERSION}\n`);
     return EXIT.done;

@@ -163,6 +163,22 @@ test("a config file may come from stdin, and messages call it so", async () => {
   expect((await ask("etcdEndpoints: 'http://a:b'")).stderr).toStartWith('netplugctl: parse etcdEndpoints in stdin "http://a:b": want');
 });
 
+test("stdin that is named in two places is refused, and nothing is written", async () => {
+  await world.done(["init"]);
+  const stdin = JSON.stringify({
+    apiVersion: "netplug.io/v3",
+    kind: "IPPool",
+    metadata: { name: "twice" },
+    spec: { cidr: "10.31.0.0/16" },
+  });
+  for (const line of ["apply -c - -f -", "apply -f - -f -", "validate -f - -f -", "ipam release -c - --from-report -"]) {
+    const input = line.includes("report") ? '{"problems":[]}' : stdin;
+    const { status, stderr } = await world.ctl(line.split(" "), { stdin: input });
+    expect([line, status, stderr]).toEqual([line, 2, expect.stringContaining("netplugctl: read stdin: got it twice, want it once\n")]);
+  }
+  expect((await world.ctl(["get", "ipp", "twice"])).status).toBe(1);
+});
+
 test("of a kubeconfig that cannot be read the reason is told", async () => {
   const loop = join(world.folder, "loop");
   symlinkSync(loop, loop);
