@@ -86,9 +86,11 @@ export async function openLog(source: string): Promise<PartedFile | undefined> {
     if (stats === undefined || stats.isDirectory()) return undefined;
     accessSync(path, constants.R_OK);
     if (stats.isFile()) return { sizeBytes: stats.size, read: (start, end) => file.slice(start, end).bytes() };
-    const bytes = stats.isFIFO()
-      ? await readBytes(file.stream(), MAX_PIPED_LOG_BYTES)
-      : new TextEncoder().encode(linuxFiles.readText(path)); // a device, which cannot be waited for
+    const stream = source === "-" ? Bun.stdin.stream() : stats.isFIFO() ? file.stream() : undefined;
+    const bytes =
+      stream === undefined
+        ? new TextEncoder().encode(linuxFiles.readText(path)) // a device, which cannot be waited for
+        : await readBytes(stream, MAX_PIPED_LOG_BYTES);
     if (bytes.length <= MAX_PIPED_LOG_BYTES) return { sizeBytes: bytes.length, read: async (start, end) => bytes.subarray(start, end) };
   } catch (cause) {
     if (cause instanceof NetplugError) throw cause;

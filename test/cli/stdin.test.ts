@@ -27,5 +27,17 @@ test("a log may come from there, named as other input from there is", () => {
   const [status, stdout, stderr] = bash(`printf %s '${ledgerLine(1)}' | $netplugctl ledger --file -`);
   expect([status, stdout, stderr]).toEqual([0, expect.stringContaining("16:00:01.000Z   ADD "), ""]);
   expect(bash("$netplugctl ledger --file - </dev/null")).toEqual([0, "", expect.stringMatching(/^no entries in stdin; the plugin/)]);
+  expect(bash("$netplugctl ledger --file - 0>/dev/null")).toEqual([1, "", expect.stringMatching(/^netplugctl: read log stdin: EBADF/)]);
   expect(bash("$netplugctl ledger --file - </")).toEqual([1, "", expect.stringMatching(/^netplugctl: read log stdin: it is a folder\n/)]);
+});
+
+test("it may be a socket, as what Node and Bun start has it", async () => {
+  await using child = Bun.spawn([netplugctl, "ledger", "--file", "-"], { stdin: "pipe", stderr: "pipe" });
+  await child.stdin.write(`${ledgerLine(1)}\n`);
+  await child.stdin.end();
+  expect([await child.stdout.text(), await child.stderr.text(), await child.exited]).toEqual([
+    expect.stringContaining("16:00:01.000Z   ADD "),
+    "",
+    0,
+  ]);
 });
