@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { distFolder } from "../support/programs/cni.ts";
 import { endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
@@ -79,6 +80,16 @@ describe("proposals", () => {
 
   test("are words only, until a flag is begun", async () => {
     expect((await proposals("get ")).filter((word) => word.startsWith("-"))).toEqual([]);
+  });
+
+  test("are those of the datastore that the file behind -c names, which they do not wait for", async () => {
+    const file = world.file("config", `kind: NetplugAPIConfig\nspec: {etcdEndpoints: '${world.etcd.endpoint}'}\n`);
+    const pipe = join(world.folder, "pipe");
+    expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+    const complete = (config: string) =>
+      world.ctl(["__complete", "-c", config, "get", "ippool", "blu"], { env: { ETCD_ENDPOINTS: undefined } });
+    expect((await complete(file)).stdout).toMatch(/^blue\t.*\n$/);
+    expect(await complete(pipe)).toEqual({ status: 0, stdout: "", stderr: "" });
   });
 
   test("stay away without a datastore, quickly", async () => {
