@@ -110,8 +110,7 @@ function takeApart(word: string): readonly string[] {
   const others = letters.replaceAll(HELP, "");
   const asksForHelp = others !== letters;
   if (!asksForHelp && rest[1] !== "=") return [word];
-  const parts = [`-${others}`, asksForHelp ? `-${HELP}` : "-", `-${rest}`];
-  return [...new Set(parts)].filter((part) => part !== "-");
+  return [`-${others}`, asksForHelp ? `-${HELP}` : "-", `-${rest}`].filter((part) => part !== "-");
 }
 
 /** Whether help is wanted. @returns undefined for a word that does not say so */
