@@ -3,6 +3,7 @@
 import type { Stats } from "node:fs";
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
+import { toSourceText } from "../lib/source-name.ts";
 import { linuxFiles } from "./files.ts";
 
 /** A file that is read in parts. */
@@ -78,7 +79,7 @@ const MAX_PIPED_LOG_BYTES = 256 * 1024 * 1024;
  * @throws NetplugError ioFailure
  */
 export async function openLog(source: string): Promise<PartedFile | undefined> {
-  const [path, name] = source === "-" ? ["/dev/stdin", "stdin"] : [source, quote(source)];
+  const path = source === "-" ? "/dev/stdin" : source;
   const { accessSync, constants, statSync } = await import("node:fs");
   const file = Bun.file(path);
   try {
@@ -94,7 +95,7 @@ export async function openLog(source: string): Promise<PartedFile | undefined> {
     if (bytes.length <= MAX_PIPED_LOG_BYTES) return { sizeBytes: bytes.length, read: async (start, end) => bytes.subarray(start, end) };
   } catch (cause) {
     if (cause instanceof NetplugError) throw cause;
-    throw new NetplugError("ioFailure", `read log ${name}: ${messageOf(cause)}`, { cause });
+    throw new NetplugError("ioFailure", `read log ${toSourceText(source)}: ${messageOf(cause)}`, { cause });
   }
-  throw new NetplugError("ioFailure", `read log ${name}: it is larger than ${MAX_PIPED_LOG_BYTES} bytes, want a file`);
+  throw new NetplugError("ioFailure", `read log ${toSourceText(source)}: it is larger than ${MAX_PIPED_LOG_BYTES} bytes, want a file`);
 }

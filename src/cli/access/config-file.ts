@@ -6,6 +6,7 @@ import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName } from ".
 import { describeFolder } from "../../lib/folder-for-file.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
+import { toSourceText } from "../../lib/source-name.ts";
 import { CommandFailed } from "../failures/failure.ts";
 import type { CliIo } from "../io.ts";
 import { parseYaml, YamlError } from "../documents/yaml.ts";
@@ -24,17 +25,12 @@ export function fileSettingsOf(io: CliIo, named: string | undefined): () => Prom
   return () => (reading ??= settingsOfFile(io, named));
 }
 
-/** What messages call the file. */
-export function toConfigFileText(named: string = DEFAULT_CONFIG_FILE): string {
-  return named === "-" ? "stdin" : quote(named);
-}
-
 /** @throws {CommandFailed} a file that is missing although somebody named it, or that makes no sense */
 export async function settingsOfFile(io: CliIo, named: string | undefined): Promise<DatastoreSettings> {
   const path = named ?? DEFAULT_CONFIG_FILE;
   const text = await readFile(io, path);
-  if (text !== undefined) return await parseConfigFile(toConfigFileText(path), text);
-  if (named !== undefined) throw new CommandFailed(`read config file ${toConfigFileText(path)}: there is no such file`);
+  if (text !== undefined) return await parseConfigFile(toSourceText(path), text);
+  if (named !== undefined) throw new CommandFailed(`read config file ${toSourceText(path)}: there is no such file`);
   return {};
 }
 
@@ -43,7 +39,7 @@ async function readFile({ files, readInput }: CliIo, path: string): Promise<stri
     return await readInput(path, MAX_BYTES);
   } catch (thrown) {
     const fault = describeFolder(path, files);
-    throw fault === undefined ? thrown : new CommandFailed(`read config file ${quote(path)}: ${fault}`);
+    throw fault === undefined ? thrown : new CommandFailed(`read config file ${toSourceText(path)}: ${fault}`);
   }
 }
 

@@ -3,13 +3,14 @@
 import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName, variableOf } from "../../datastore/config/datastore-settings.ts";
 import { renameSettings } from "../../datastore/config/rename-settings.ts";
 import type { NetplugError } from "../../lib/errors.ts";
+import { toSourceText } from "../../lib/source-name.ts";
 import type { Cli } from "../io.ts";
-import { toConfigFileText } from "./config-file.ts";
+import { DEFAULT_CONFIG_FILE } from "./config-file.ts";
 
 /** The option, variable or file that a setting comes from. */
 export function originOf(name: SettingName, { io, options }: Pick<Cli, "io" | "options">): string {
   if (name === "kubeconfig" && options.kubeconfig !== undefined) return "--kubeconfig";
-  return variableOf(name, io.env) ?? `${name} in ${toConfigFileText(options.config)}`;
+  return variableOf(name, io.env) ?? `${name} in ${toSourceText(options.config ?? DEFAULT_CONFIG_FILE)}`;
 }
 
 /**

@@ -72,6 +72,7 @@ test.each([
   "ipam adopt a;b",
   "ipam explain default/web",
   "show 10.65.0.7",
+  "label --patch-file=a.yaml",
 ])("%j means nothing that we know", (words) => expect(commandMeantBy(words.split(" "))).toBeUndefined());
 
 test.each(["po", "pod", "Pods", "ep", "endpoint", "endpoints", "blockaffinity", "BlockAffinities"])(

@@ -5,6 +5,7 @@ import { rotatedFiles } from "../../lib/log/log-file.ts";
 import { readLedger } from "../../lib/log/read-ledger.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
+import { toSourceText } from "../../lib/source-name.ts";
 import { CommandFailed, EXIT } from "../failures/failure.ts";
 import { linesFromEnd } from "../host/log-lines.ts";
 import { type Cli, note } from "../io.ts";
@@ -30,18 +31,13 @@ export async function ledger(cli: Cli, flags: LedgerFlags): Promise<number> {
     return EXIT.done;
   }
   if (entries.length === 0) {
-    note(cli, `no entries in ${toLogName(flags.file)}${whyNone(others, flags)}`);
+    note(cli, `no entries in ${toSourceText(flags.file)}${whyNone(others, flags)}`);
     return EXIT.done;
   }
   const { isTerminal } = cli.io.stdout;
   cli.io.stdout.write(toEntryTable(entries, isTerminal));
   if (entries.length > 1) cli.io.stdout.write(`\n${toSummaryTable(entries, isTerminal)}`);
   return EXIT.done;
-}
-
-/** As messages call it. */
-function toLogName(file: string): string {
-  return file === "-" ? "stdin" : quote(file);
 }
 
 /** @param others how many entries were read that do not fit the filters */
@@ -87,9 +83,9 @@ async function readEntries({ io }: Cli, { file, last, container = "", pod, verb 
   }
   if (isThere) return { entries: found.toReversed(), others };
   if (io.files.list(file === "-" ? "/dev/stdin" : file) !== undefined)
-    throw new CommandFailed(`read log ${toLogName(file)}: it is a folder`, { next: "ledger --file FILE" });
+    throw new CommandFailed(`read log ${toSourceText(file)}: it is a folder`, { next: "ledger --file FILE" });
   throw new CommandFailed(
-    `read log ${toLogName(file)}: there is no such file; the plugin writes it on the node that runs the pods, when the network config sets "log_file_path"`,
+    `read log ${toSourceText(file)}: there is no such file; the plugin writes it on the node that runs the pods, when the network config sets "log_file_path"`,
     { next: "ledger --file FILE" },
   );
 }

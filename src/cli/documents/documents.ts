@@ -2,6 +2,7 @@
 
 import { isJsonObject, JsonError, parseJson } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
+import { toSourceName } from "../../lib/source-name.ts";
 import { CommandFailed } from "../failures/failure.ts";
 import type { CliIo } from "../io.ts";
 import { parseYaml, requireUniqueKeys, YamlError } from "./yaml.ts";
@@ -38,7 +39,7 @@ export async function readDocuments(io: CliIo, sources: readonly string[]): Prom
     const ofFolder = sources.some((source) => source !== "-" && io.files.list(source) !== undefined)
       ? "; of a folder the files .yaml, .yml and .json are read, and no folders in it"
       : "";
-    throw new CommandFailed(`read ${sources.map(toInputName).join(", ")}: got no object, want at least one in YAML or JSON${ofFolder}`);
+    throw new CommandFailed(`read ${sources.map(toSourceName).join(", ")}: got no object, want at least one in YAML or JSON${ofFolder}`);
   }
   return documents;
 }
@@ -60,7 +61,7 @@ async function parseDocuments(text: string, name: string): Promise<readonly Inpu
 
 async function readSource(io: CliIo, source: string): Promise<readonly { readonly name: string; readonly text: string }[]> {
   const names = source === "-" ? undefined : io.files.list(source);
-  if (names === undefined) return [{ name: toInputName(source), text: await readInput(io, source) }];
+  if (names === undefined) return [{ name: toSourceName(source), text: await readInput(io, source) }];
   const wanted = names.filter((name) => /\.(ya?ml|json)$/.test(name)).toSorted();
   const paths = wanted.map((name) => `${source.replace(/\/+$/, "")}/${name}`).filter((path) => io.files.list(path) === undefined);
   return await Promise.all(paths.map(async (path) => ({ name: path, text: await readInput(io, path) })));
@@ -72,11 +73,6 @@ export async function readInput(io: CliIo, source: string): Promise<string> {
   if (text !== undefined) return text;
   const hint = /^https?:\/\//.test(source) ? "; of a URL give what it serves: curl -fsS URL | … -f -" : "";
   throw new CommandFailed(`read ${quote(source)}: there is no such file${hint}`);
-}
-
-/** As messages call it. */
-export function toInputName(source: string): string {
-  return source === "-" ? "stdin" : source;
 }
 
 /**

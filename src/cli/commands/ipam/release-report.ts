@@ -4,11 +4,12 @@ import * as v from "valibot";
 import type { Allocation } from "../../../api/ipam-block.ts";
 import { EndpointsUnread, type LeakEnd, type ReportedLeak, releaseLeaks } from "../../../ipam/admin/check/leaks.ts";
 import { describeAllocation } from "../../../ipam/owner-text.ts";
+import { toSourceName } from "../../../lib/source-name.ts";
 import { withDatastore } from "../../access/access.ts";
 import { CommandFailed, EXIT } from "../../failures/failure.ts";
 import { type Cli, note, say } from "../../io.ts";
 import { count, toNumberText } from "../../output/count.ts";
-import { parseValues, readInput, toInputName } from "../../documents/documents.ts";
+import { parseValues, readInput } from "../../documents/documents.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
 const REPORT = v.object({ problems: v.array(v.object({ class: v.string(), object: v.string(), detail: v.string() })) });
@@ -46,7 +47,7 @@ export async function ipamReleaseReport(cli: Cli, source: string): Promise<numbe
 
 /** Each address once: of several reports put together, what the last one says. */
 async function readReport(cli: Cli, source: string): Promise<readonly ReportedLeak[]> {
-  const name = toInputName(source);
+  const name = toSourceName(source);
   const [value, ...others] = await parseValues(await readInput(cli.io, source), name);
   const report = v.safeParse(REPORT, value);
   if (!report.success || others.length > 0)
