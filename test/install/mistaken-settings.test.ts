@@ -26,7 +26,7 @@ test("endpoints with TLS and none of the certificates are warned of, such as for
 test("a folder in place of the template's file is told with the variable that names it", async () => {
   using node = new InstallNode();
   const run = await node.run({ env: { CNI_NETWORK_CONFIG_FILE: node.assetsDir } });
-  expect(errorOf(run)).toBe(`read "${node.assetsDir}": EISDIR (is a directory); CNI_NETWORK_CONFIG_FILE names it`);
+  expect(errorOf(run)).toBe(`read network config "${node.assetsDir}": it is a folder, want a file; CNI_NETWORK_CONFIG_FILE names it`);
 });
 
 test("a state file in a folder that is not there is told with the variable that names it, before anything is changed", async () => {

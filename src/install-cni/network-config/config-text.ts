@@ -1,6 +1,7 @@
 /** The text of the network config: our own, or what a template becomes. */
 
 import { NetplugError } from "../../lib/errors.ts";
+import { describeFolder } from "../../lib/folder-for-file.ts";
 import { quote } from "../../lib/quote.ts";
 import type { InstallHost } from "../host.ts";
 import { KUBECONFIG_NAME } from "../settings/file-names.ts";
@@ -64,6 +65,8 @@ function readNamed(path: string, disk: InstallHost["disk"]): string | undefined 
     return disk.readText(path);
   } catch (thrown) {
     if (!(thrown instanceof NetplugError)) throw thrown;
-    throw new NetplugError(thrown.kind, `${thrown.message}; ${NAMED}`, { cause: thrown, details: thrown.details });
+    const folder = describeFolder(path, disk);
+    const fault = folder === undefined ? thrown.message : `read network config ${quote(path)}: ${folder}`;
+    throw new NetplugError(thrown.kind, `${fault}; ${NAMED}`, { cause: thrown, details: thrown.details });
   }
 }
