@@ -10,7 +10,7 @@ import type { Entry } from "./fields.ts";
 import type { Kubeconfig, KubeconfigEntry } from "./kubeconfig.ts";
 import { toUserAccess } from "./kubeconfig-user.ts";
 import { takePem } from "./named-files.ts";
-import { normaliseApiRoot, normaliseServer } from "./server-url.ts";
+import { isOtherIPv4, normaliseApiRoot, normaliseServer } from "./server-url.ts";
 
 /** How many names an error offers. */
 const MAX_NAMED = 5;
@@ -93,7 +93,9 @@ function takeNamespace(context: Entry): string | undefined {
 function takeProxy(cluster: Entry): string | undefined {
   const text = takeText(cluster, "proxy-url");
   if (text === undefined) return undefined;
-  const protocol = URL.parse(text)?.protocol;
-  if (protocol === "http:" || protocol === "https:") return text;
-  throw new NetplugError("invalidConfig", `read proxy-url of ${cluster.label}: want http://… or https://…`);
+  const url = URL.parse(text);
+  const isOther = url !== null && isOtherIPv4(text, url);
+  if (!isOther && (url?.protocol === "http:" || url?.protocol === "https:")) return text;
+  const zeros = isOther ? ", IPv4 without leading zeros" : "";
+  throw new NetplugError("invalidConfig", `read proxy-url of ${cluster.label}: want http://… or https://…${zeros}`);
 }

@@ -228,6 +228,12 @@ describe("a kubeconfig", () => {
     ],
     ["insecure-skip-tls-verify: 'true'", 'insecure-skip-tls-verify of cluster "k" in kubeconfig "/k": got a text, want true or false'],
     ["proxy-url: 'socks5://x:1'", 'proxy-url of cluster "k" in kubeconfig "/k": want http://… or https://…'],
+    [
+      "proxy-url: 'http://127.1:3128'",
+      'proxy-url of cluster "k" in kubeconfig "/k": want http://… or https://…, IPv4 without leading zeros',
+    ],
+    ["proxy-url: 'http://me:pass@010.0.0.1'", "want http://… or https://…, IPv4 without leading zeros"],
+    ["proxy-url: 'https://127.0.0.1@127.1'", "want http://… or https://…, IPv4 without leading zeros"],
     ["server: 'https://me:pass@x'", "got a URL with user or password"],
     ["server: 'ftp://x'", 'server of cluster "k" in kubeconfig "/k": got "ftp://x", want https://host:port'],
     ["server: 'https://fd00::1:6443'", 'got "https://fd00::1:6443", want https://host:port, an IPv6 address in brackets'],

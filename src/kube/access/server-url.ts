@@ -38,11 +38,11 @@ export function requireServer(withScheme: string, where: string, shown: string =
   return url;
 }
 
-/** What is written between the slashes and a port or path; `URL` leaves out blanks at the end, as a file's last newline. */
-const WRITTEN_HOST = /^[^:]*:[/\\]*([^/\\:?#\s]*)/;
+/** What is written between the slashes, or user and password, and a port or path; `URL` leaves out blanks at the end, as a file's last newline. */
+const WRITTEN_HOST = /^[^:]*:[/\\]*(?:[^/\\?#]*@)?([^/\\:?#\s]*)/;
 
 /** Whether the host is not written as the address that it is to `URL`: `010.0.0.1` is 8.0.0.1, `127.1` is 127.0.0.1, and `10.0.0.1.` has a dot too many. */
-function isOtherIPv4(withScheme: string, { hostname }: URL): boolean {
+export function isOtherIPv4(withScheme: string, { hostname }: URL): boolean {
   return /^[\d.]+$/.test(hostname) && WRITTEN_HOST.exec(withScheme)?.[1] !== hostname;
 }
 
