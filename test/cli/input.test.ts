@@ -217,12 +217,16 @@ test("whoever asks for a pool by its CIDR, or for a block by one that is not tak
   for (const [words, reason] of [
     ["ipp 010.30.0.0/16", "a pool is asked for by its name, and not by its CIDR"],
     ["ippool/10.30.0.0/16 ipamblock/none", "a pool is asked for by its name, and not by its CIDR"],
+    ["ipreservation 10.30.0.0/24", "a reservation is asked for by its name, and not by its CIDR"],
     ["ipamblock 10.30.0.0/26 010.30.0.0/26", "without leading zeros, which some programs read as octal"],
     ["block ::ffff:10.0.0.0/122", "IPv4 alone, or IPv6 in hexadecimal digits only"],
   ] as const)
     expect((await world.ctl(["get", ...words.split(" ")])).stderr).toContain(`: there is none; ${reason}\n`);
   for (const words of ["delete ipp fd00::/64", "label ipp 10.30.0.0/16 a=b", "patch ipp 10.30.0.0/16 -p {}"])
     expect((await world.ctl(words.split(" "))).stderr).toContain(": there is none; a pool is asked for by its name, and not by its CIDR\n");
+  expect((await world.ctl(["delete", "ipr", "fd00::/64"])).stderr).toContain(
+    ": there is none; a reservation is asked for by its name, and not by its CIDR\n",
+  );
   for (const words of ["ipp blue", "ipp fe/12", "ipamblock 10.30.0.0/26", "node 10.30.0.0/16"])
     expect((await world.ctl(["get", ...words.split(" ")])).stderr).toContain(": there is none\n");
 });

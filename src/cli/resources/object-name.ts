@@ -29,9 +29,16 @@ export function toReading({ kind, namespace, name }: ResourceRef): string {
 
 const CIDR = /^[\da-f]*[.:][\da-f.:]*\/\d+$/i;
 
+/** Kinds of which people remember the CIDR. */
+const KNOWN_BY_CIDR = new Map([
+  ["IPPool", "pool"],
+  ["IPReservation", "reservation"],
+]);
+
 /** What is to be said of a name that no object of its kind has. */
 export function describeMissing({ kind, name }: { readonly kind: string; readonly name: string }): string | undefined {
-  return kind === "IPPool" && CIDR.test(name) ? "a pool is asked for by its name, and not by its CIDR" : undefined;
+  const called = CIDR.test(name) ? KNOWN_BY_CIDR.get(kind) : undefined;
+  return called === undefined ? undefined : `a ${called} is asked for by its name, and not by its CIDR`;
 }
 
 /** The object that was named does not exist. */
