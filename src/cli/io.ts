@@ -41,10 +41,11 @@ export interface CliIo {
   /**
    * The whole of a file, or of what a pipe gives until it ends; `-` is stdin.
    *
+   * @param what it is, for messages: `config file`
    * @returns undefined when there is no such file
    * @throws NetplugError ioFailure, also for more than `limitBytes`: a part would be taken for the whole
    */
-  readInput(source: string, limitBytes: number): Promise<string | undefined>;
+  readInput(source: string, limitBytes: number, what?: string): Promise<string | undefined>;
   makeUuid(): string;
   /** @param onUnread gets what cannot be read of them, and why @throws {KernelError} @throws NetplugError ioFailure */
   readHostAddresses(onUnread: (text: string) => void): Promise<readonly HostAddress[]>;

@@ -2,7 +2,6 @@
 
 import type { Stats } from "node:fs";
 import { messageOf, NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
 import { toSourceText } from "../lib/source-name.ts";
 import { linuxFiles } from "./files.ts";
 
@@ -16,16 +15,18 @@ export interface PartedFile {
 /**
  * The whole of a file, or of what a pipe gives until it ends; `-` is stdin.
  *
+ * @param what it is, for messages: `config file`
  * @returns undefined when there is no such file
  * @throws NetplugError ioFailure, also for more than `limitBytes`
  */
-export async function readInput(source: string, limitBytes: number): Promise<string | undefined> {
-  if (source === "-") return await readStream(Bun.stdin, "stdin", limitBytes);
+export async function readInput(source: string, limitBytes: number, what?: string): Promise<string | undefined> {
+  const name = what === undefined ? toSourceText(source) : `${what} ${toSourceText(source)}`;
+  if (source === "-") return await readStream(Bun.stdin, name, limitBytes);
   const stats = await tryStat(source);
   // A shell's `<(command)` is a pipe, whose command may take its time.
-  if (stats?.isFIFO() === true) return await readStream(Bun.file(source), quote(source), limitBytes);
-  if (stats?.isDirectory() === true) throw new NetplugError("ioFailure", `read ${quote(source)}: ${FOLDER}`);
-  if (stats?.isFile() === true) requireAtMost(stats.size, quote(source), limitBytes);
+  if (stats?.isFIFO() === true) return await readStream(Bun.file(source), name, limitBytes);
+  if (stats?.isDirectory() === true) throw new NetplugError("ioFailure", `read ${name}: ${FOLDER}`);
+  if (stats?.isFile() === true) requireAtMost(stats.size, name, limitBytes);
   return linuxFiles.readText(source);
 }
 

@@ -139,6 +139,17 @@ test("so is one in the place of a certificate, key or token", async () => {
   }
 });
 
+test("a config file that is too large is called so, however it comes", async () => {
+  const large = world.file("large", "x".repeat(1024 * 1024 + 1));
+  const pipe = join(world.folder, "large-pipe");
+  expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+  await using _writer = Bun.spawn(["sh", "-c", 'cat "$0" >"$1"', large, pipe]);
+  for (const path of [large, pipe])
+    expect((await world.ctl(["get", "ipp", "-c", path])).stderr).toBe(
+      `netplugctl: read config file "${path}": got more than 1048576 bytes, want fewer\n`,
+    );
+});
+
 test("a config file that comes by a pipe is waited for, and read once by a command that wants it twice", async () => {
   await world.done(["init"]);
   const fifo = join(world.folder, "config");

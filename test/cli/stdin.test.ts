@@ -13,13 +13,16 @@ function bash(line: string): readonly [status: number, stdout: string, stderr: s
 }
 
 test.each([
-  ["validate -f - </", "it is a folder, want a file"],
-  ["ipam release --from-report - </", "it is a folder, want a file"],
-  ["validate -f - 0>/dev/null", "EBADF: bad file descriptor"],
+  ["validate -f - </", "stdin: it is a folder, want a file"],
+  ["ipam release --from-report - </", "stdin: it is a folder, want a file"],
+  ["validate -f - 0>/dev/null", "stdin: EBADF: bad file descriptor"],
+  ["get ipp -c - </", "config file stdin: it is a folder, want a file"],
+  ["get ipp -c - 0>/dev/null", "config file stdin: EBADF: bad file descriptor"],
+  ["get ipp -c - < <(yes | head -c 1048577)", "config file stdin: got more than 1048576 bytes, want fewer"],
 ])("%s fails with its reason", (line, reason) => {
   const [status, stdout, stderr] = bash(`$netplugctl ${line}`);
   expect([status, stdout]).toEqual([1, ""]);
-  expect(stderr).toStartWith(`netplugctl: read stdin: ${reason}`);
+  expect(stderr).toStartWith(`netplugctl: read ${reason}`);
   expect(stderr.trimEnd()).not.toContain("\n");
 });
 

@@ -3,7 +3,6 @@
 import { API_VERSION } from "../../api/resource.ts";
 import { closestName } from "../../api/schema/closest.ts";
 import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName } from "../../datastore/config/datastore-settings.ts";
-import { describeFolder } from "../../lib/folder-for-file.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 import { toSourceText } from "../../lib/source-name.ts";
@@ -28,19 +27,10 @@ export function fileSettingsOf(io: CliIo, named: string | undefined): () => Prom
 /** @throws {CommandFailed} a file that is missing although somebody named it, or that makes no sense */
 export async function settingsOfFile(io: CliIo, named: string | undefined): Promise<DatastoreSettings> {
   const path = named ?? DEFAULT_CONFIG_FILE;
-  const text = await readFile(io, path);
+  const text = await io.readInput(path, MAX_BYTES, "config file");
   if (text !== undefined) return await parseConfigFile(toSourceText(path), text);
   if (named !== undefined) throw new CommandFailed(`read config file ${toSourceText(path)}: there is no such file`);
   return {};
-}
-
-async function readFile({ files, readInput }: CliIo, path: string): Promise<string | undefined> {
-  try {
-    return await readInput(path, MAX_BYTES);
-  } catch (thrown) {
-    const fault = describeFolder(path, files);
-    throw fault === undefined ? thrown : new CommandFailed(`read config file ${toSourceText(path)}: ${fault}`);
-  }
 }
 
 /** Messages name keys and never values: a password may be among them. */

@@ -8,10 +8,10 @@ export function withStdinOnce(io: CliIo): CliIo {
   let isRead = false;
   return {
     ...io,
-    async readInput(source, limitBytes) {
+    async readInput(source, ...how) {
       if (source === "-" && isRead) throw new UsageError("read stdin: got it twice, want it once");
       if (source === "-") isRead = true;
-      return await io.readInput(source, limitBytes);
+      return await io.readInput(source, ...how);
     },
   };
 }

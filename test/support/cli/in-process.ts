@@ -54,9 +54,9 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
     env,
     files: { ...linuxFiles, readText: (path) => (path in files ? files[path] : linuxFiles.readText(path)) },
     openLog,
-    readInput: async (source, limitBytes) => {
+    readInput: async (source, ...how) => {
       if (source === "-") return stdin;
-      return source in files ? files[source] : await readInput(source, limitBytes);
+      return source in files ? files[source] : await readInput(source, ...how);
     },
     makeUuid: () => crypto.randomUUID(),
     readHostAddresses: async (onUnread) => (hostAddresses ?? readHostAddresses)(onUnread),
