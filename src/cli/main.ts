@@ -3,6 +3,7 @@
 import { run } from "@stricli/core";
 import { VERSION } from "../lib/version.ts";
 import { fileSettingsOf } from "./access/config-file.ts";
+import { kubeconfigReaderOf } from "./access/kubeconfig-file.ts";
 import { buildCli, commandOf } from "./grammar/app.ts";
 import { toStrayFault } from "./grammar/argument-fault.ts";
 import { type CliContext, NO_PROPOSALS } from "./grammar/context.ts";
@@ -62,7 +63,7 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
   const context: CliContext = {
     ...base,
     propose: NO_PROPOSALS,
-    cli: { io, options, program, settingsOfFile: fileSettingsOf(io, options.config) },
+    cli: { io, options, program, settingsOfFile: fileSettingsOf(io, options.config), readKubeconfigFile: kubeconfigReaderOf(io) },
   };
   await run(buildCli(program, named), words, context);
   if (status !== undefined) return status;

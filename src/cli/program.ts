@@ -5,7 +5,7 @@ import { systemClock } from "../lib/clock.ts";
 import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
 import { takeLock } from "../linux/flock.ts";
-import { openLog, readInput } from "../linux/input.ts";
+import { isPipeAt, openLog, readInput } from "../linux/input.ts";
 import type { Processes } from "../lib/ports.ts";
 import { endProcesses, linuxProcesses } from "../linux/processes.ts";
 import { wasClosed } from "../linux/standard-streams.ts";
@@ -41,6 +41,7 @@ export async function runAsProgram(argv: readonly string[], program: string): Pr
     env: process.env,
     openLog,
     readInput,
+    isPipeAt,
     makeUuid: () => crypto.randomUUID(),
     readHostAddresses: async (onUnread) => {
       const { readHostAddresses } = await import("./host/host-addresses.ts");
@@ -48,9 +49,9 @@ export async function runAsProgram(argv: readonly string[], program: string): Pr
       return [...readHostAddresses(), ...readCachedAddresses(linuxFiles, onUnread)];
     },
     openDatastore: (config, openClient) => openDatastore(config, { ...ports, kubernetes: { ...kubernetes, openClient } }),
-    openKube: async (config) => {
+    openKube: async (config, readKubeconfigFile) => {
       const { KubeClient } = await import("../kube/client.ts");
-      return new KubeClient(config, { ...ports, ...kubernetes }, { ...config, protocol: "http2" });
+      return new KubeClient(config, { ...ports, ...kubernetes, readKubeconfigFile }, { ...config, protocol: "http2" });
     },
   };
   const status = await runCli(argv, io, program);

@@ -18,6 +18,11 @@ export function describeType({ type }: Pick<FileStat, "type">): string {
   return NAMES[type] ?? `something of type 0${type.toString(8)}`;
 }
 
+/** Whether it is a pipe, with a name or as a shell's `<(command)`. */
+export function isPipe({ type }: Pick<FileStat, "type">): boolean {
+  return type === 0o010000;
+}
+
 /** Whether it is a symbolic link itself. */
 export function isLink({ type }: Pick<FileStat, "type">): boolean {
   return type === 0o120000;

@@ -1,9 +1,10 @@
 /** Reads what a person names on a command line: files, pipes, stdin. */
 
-import type { Stats } from "node:fs";
-import { messageOf, NetplugError } from "../lib/errors.ts";
+import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import { toSourceText } from "../lib/source-name.ts";
+import { isPipe } from "./file-type.ts";
 import { linuxFiles } from "./files.ts";
+import { type FileStat, statPath } from "./stat.ts";
 
 /** A file that is read in parts. */
 export interface PartedFile {
@@ -22,24 +23,25 @@ export interface PartedFile {
 export async function readInput(source: string, limitBytes: number, what?: string): Promise<string | undefined> {
   const name = what === undefined ? toSourceText(source) : `${what} ${toSourceText(source)}`;
   if (source === "-") return await readStream(Bun.stdin, name, limitBytes);
-  const stats = await tryStat(source);
+  const stat = tryStat(source);
   // A shell's `<(command)` is a pipe, whose command may take its time.
-  if (stats?.isFIFO() === true) return await readStream(Bun.file(source), name, limitBytes);
-  if (stats?.isDirectory() === true) throw new NetplugError("ioFailure", `read ${name}: ${FOLDER}`);
-  if (stats?.isFile() === true) requireAtMost(stats.size, name, limitBytes);
+  if (stat !== undefined && isPipe(stat)) return await readStream(Bun.file(source), name, limitBytes);
+  if (stat?.isFolder === true) throw new NetplugError("ioFailure", `read ${name}: ${FOLDER}`);
+  if (stat?.isRegular === true) requireAtMost(stat.sizeBytes, name, limitBytes);
   return linuxFiles.readText(source);
+}
+
+/** Whether what a path leads to gives its content to one reader only, who may have to wait for it. */
+export function isPipeAt(path: string): boolean {
+  const stat = tryStat(path);
+  return stat !== undefined && isPipe(stat);
 }
 
 const FOLDER = "it is a folder, want a file";
 
 /** @returns undefined also where the kernel refuses to tell: whoever reads it says why */
-async function tryStat(path: string): Promise<Stats | undefined> {
-  const { statSync } = await import("node:fs");
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
+function tryStat(path: string): FileStat | undefined {
+  return orNothing(() => statPath(path));
 }
 
 async function readStream(file: { stream(): ReadableStream<Uint8Array> }, name: string, limitBytes: number): Promise<string> {

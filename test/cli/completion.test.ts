@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { distFolder } from "../support/programs/cni.ts";
 import { endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
@@ -92,6 +93,16 @@ describe("proposals", () => {
     expect(await complete(pipe)).toEqual({ status: 0, stdout: "", stderr: "" });
   });
 
+  test.each(["-c", "--kubeconfig"])("leave what is in a pipe behind %s to the command that is being typed", async (option) => {
+    const pipe = join(world.folder, `pipe${option}`);
+    expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+    using ends = new OpenPipe(pipe);
+    ends.write("kind: NetplugAPIConfig\n");
+    const env = { ETCD_ENDPOINTS: undefined };
+    expect(await world.ctl(["__complete", option, pipe, "get", "ippool", ""], { env })).toEqual({ status: 0, stdout: "", stderr: "" });
+    expect(ends.read()).toBe("kind: NetplugAPIConfig\n");
+  });
+
   test("stay away without a datastore, quickly", async () => {
     const answer = await world.ctl(["__complete", "get", "ippool", ""], { env: { ETCD_ENDPOINTS: "http://127.0.0.1:1" } });
     expect(answer).toEqual({ status: 0, stdout: "", stderr: "" });
@@ -164,3 +175,26 @@ describe("in a shell that a person uses,", () => {
     await session.ended();
   });
 });
+
+/** Both ends of a named pipe, so that neither is waited for. */
+class OpenPipe implements Disposable {
+  readonly #fd: number;
+
+  constructor(path: string) {
+    this.#fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  }
+
+  write(text: string): void {
+    writeSync(this.#fd, text);
+  }
+
+  /** What nobody has read. @throws Error EAGAIN when there is nothing */
+  read(): string {
+    const bytes = new Uint8Array(4096);
+    return new TextDecoder().decode(bytes.subarray(0, readSync(this.#fd, bytes)));
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#fd);
+  }
+}

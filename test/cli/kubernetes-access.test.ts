@@ -184,6 +184,14 @@ always.each(["version", "init", "get pools", "ipam check"])(
   },
 );
 
+/** For what only a shell gives: `<(command)`. */
+function runInBash(line: string): readonly [status: number, stdout: string, stderr: string] {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(["bash", "-c", `${distFolder}/netplugctl ${line}`], {
+    env: { PATH: process.env["PATH"] },
+  });
+  return [exitCode, stdout.toString(), stderr.toString()];
+}
+
 describe("commands that look beyond the datastore", () => {
   const pool = (name: string, cidr: string): string =>
     JSON.stringify({ apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec: { cidr } });
@@ -215,12 +223,25 @@ describe("commands that look beyond the datastore", () => {
       configFile({ datastoreType: "kubernetes", k8sAPIEndpoint: url, k8sAPIToken: token, k8sCAFile: caFile }),
     );
     for (const option of [`--kubeconfig <(cat ${kubeconfigFile})`, `--config <(cat ${file})`]) {
-      const { exitCode, stdout, stderr } = Bun.spawnSync(["bash", "-c", `${distFolder}/netplugctl ${option} ipam check`], {
-        env: { PATH: process.env["PATH"] },
-      });
-      expect([option, exitCode, stderr.toString()]).toEqual([option, 0, ""]);
-      expect(stdout.toString()).toContain("found 0 problems");
+      const [status, stdout, stderr] = runInBash(`${option} ipam check`);
+      expect([option, status, stderr]).toEqual([option, 0, ""]);
+      expect(stdout).toContain("found 0 problems");
     }
+  });
+
+  test("wait for a kubeconfig that comes by a pipe, and know it when they ask again (needs cluster)", () => {
+    const { kubeconfigFile } = world.api;
+    const slow = `<(echo "# slow"; sleep 0.2; sed 's/^    user: .*/&\\n    namespace: shop/' ${kubeconfigFile})`;
+    // Of what has a namespace the context is looked at first.
+    for (const [command, status, stderr] of [
+      ["get tiers", 0, ""],
+      ["get wep", 0, 'no workloadendpoints found in namespace "shop"\n'],
+      ["delete wep none", 1, 'netplugctl: find workloadendpoint "shop/none": there is none\n'],
+    ] as const)
+      expect(runInBash(`${command} --kubeconfig ${slow}`)).toEqual([status, expect.any(String), expect.stringContaining(stderr)]);
+    // Who is refused looks once more for credentials.
+    const refused = `<(sed 's/client-certificate: .*/token: none/; /client-key:/d' ${kubeconfigFile})`;
+    expect(runInBash(`get tiers --kubeconfig ${refused}`)).toEqual([1, "", expect.stringContaining("does not accept")]);
   });
 });
 

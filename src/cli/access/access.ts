@@ -57,7 +57,7 @@ export async function withDatastore<T>(
 
 function kubeOpenerOf(cli: Cli, config: KubernetesConfig): OpenKube {
   let opening: Promise<KubeClient> | undefined;
-  return () => (opening ??= cli.io.openKube(config));
+  return () => (opening ??= cli.io.openKube(config, cli.readKubeconfigFile));
 }
 
 /** Warns that `--kubeconfig` or `--context` is not used with etcd: the answer is not from the cluster that it names. */
@@ -85,7 +85,7 @@ export async function withAdvice<T>(cli: Cli, config: DatastoreConfig, work: () 
 
 /** Opens the Kubernetes API for work outside the datastore, such as CRDs. */
 export async function withKube<T>(cli: Cli, settings: KubernetesConfig, work: (client: KubeClient) => Promise<T>): Promise<T> {
-  const client = await cli.io.openKube(settings);
+  const client = await cli.io.openKube(settings, cli.readKubeconfigFile);
   try {
     return await withAdvice(cli, { type: "kubernetes", kubernetes: settings }, () => work(client));
   } finally {

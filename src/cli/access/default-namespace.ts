@@ -9,6 +9,7 @@ export async function defaultNamespaceOf(cli: Cli): Promise<string> {
   const config = await datastoreConfigOf(cli);
   if (config.type !== "kubernetes") return DEFAULT_NAMESPACE;
   const { resolveAccess } = await import("../../kube/access/resolve-access.ts");
-  const access = await withAdvice(cli, config, () => resolveAccess(config.kubernetes, cli.io));
+  const { io, readKubeconfigFile } = cli;
+  const access = await withAdvice(cli, config, () => resolveAccess(config.kubernetes, { ...io, readKubeconfigFile }));
   return access.namespace ?? DEFAULT_NAMESPACE;
 }

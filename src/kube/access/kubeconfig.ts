@@ -23,17 +23,27 @@ export interface Kubeconfig {
   readonly label: string;
 }
 
+/** Reads one file. @returns undefined when there is no such file */
+export type ReadKubeconfigFile = (path: string) => Promise<string | undefined>;
+
+/** What kubeconfigs are read from. */
+export interface KubeconfigPorts {
+  readonly files: Files;
+  /** For whoever waits for what comes by a pipe. @default at once, from `files` */
+  readonly readKubeconfigFile?: ReadKubeconfigFile | undefined;
+}
+
 /**
  * Reads what a setting or `KUBECONFIG` names. The first file that has an entry, or a current context, has it for all.
  *
  * @param setting one path, or several with colons between them
  * @throws NetplugError invalidConfig naming the file
  */
-export async function readKubeconfig(setting: string, files: Files): Promise<Kubeconfig> {
-  const paths = splitPaths(setting, files);
+export async function readKubeconfig(setting: string, ports: KubeconfigPorts): Promise<Kubeconfig> {
+  const paths = splitPaths(setting, ports.files);
   const read: Kubeconfig[] = [];
   for (const path of paths) {
-    const text = readFile(path, files);
+    const text = await readFile(path, ports);
     if (text !== undefined) read.push(toKubeconfig(await parseDocument(text, path), path));
   }
   const [first, ...others] = read;
@@ -50,9 +60,9 @@ function splitPaths(setting: string, files: Files): readonly string[] {
   return [...new Set(setting.split(":"))].filter((path) => path !== "");
 }
 
-function readFile(path: string, files: Files): string | undefined {
+async function readFile(path: string, { files, readKubeconfigFile }: KubeconfigPorts): Promise<string | undefined> {
   try {
-    return files.readText(path);
+    return readKubeconfigFile === undefined ? files.readText(path) : await readKubeconfigFile(path);
   } catch (cause) {
     const fault = describeFolder(path, files) ?? "it cannot be read";
     throw new NetplugError("invalidConfig", `read kubeconfig ${quote(path)}: ${fault}`, { cause, details: messageOf(cause) });
