@@ -101,10 +101,21 @@ test("a command that is asked for help gives it, whatever else is on the line", 
 });
 
 test("so does a group of commands, whatever options are on the line", async () => {
-  for (const options of ["-Ah", "-A --help", "--nope -h", "--o json -h", "-1 -h", "-o json show -h", "-h -c", "--help=maybe -h"]) {
+  for (const options of [
+    "-Ah",
+    "-A --help",
+    "--nope -h",
+    "--o json -h",
+    "-1 -h",
+    "-o json bogus -h",
+    "-h show",
+    "-h -c",
+    "--help=maybe -h",
+  ]) {
     expect(await world.done(options.split(" "))).toBe(await world.done(["--help"]));
     expect(await world.done(["ipam", ...options.split(" ")])).toBe(await world.done(["ipam", "--help"]));
   }
+  expect(await world.done(["ipam", "-o", "json", "show", "-h"])).toBe(await world.done(["ipam", "show", "--help"]));
   expect((await world.ctl(["ipam", "relase", "-A", "-h"])).stderr).toStartWith(
     'netplugctl: find command "relase": there is none, did you mean',
   );

@@ -104,9 +104,17 @@ test.each([
   ["get wep -ojson --f x -1 -h=T", "get wep -h"],
   ["-n shop get wep --help=1", "get wep -h"],
   ["ipam -Ah", "ipam -h"],
-  ["-A ipam show -Ah=yes", "-h"],
   ["ipam bogus --x=y -h", "ipam bogus -h"],
-])("help is asked for in the place of the first option: %j is %j", (line, words) => {
+  ["-A ipam show -Ah=yes", "ipam show -h"],
+  ["ipam -o json show -h", "ipam show -h"],
+  ["-n get ipam --x show blocks -h", "ipam show -h"],
+  ["-ojson ipam -l show show -h --bogus", "ipam show -h"],
+  ["ipam -o json bogus -h", "ipam -h"],
+  ["ipam bogus -o json show -h", "ipam bogus -h"],
+  ["ipam -h show", "ipam -h"],
+  ["ipam -h -A show --help check", "ipam show -h"],
+  ["ipam -Ah -- show", "ipam -h"],
+])("help is that of the command before it, whatever options are there: %j is %j", (line, words) => {
   expect(parseCommandLine(line.split(" "))).toEqual({ options: {}, words: words.split(" "), strays: [] });
 });
 

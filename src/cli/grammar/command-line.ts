@@ -3,7 +3,7 @@
 import { looseBooleanParser } from "@stricli/core";
 import { UsageError } from "../failures/failure.ts";
 import type { GlobalOptions } from "../io.ts";
-import { optionsOfAllCommands } from "./app.ts";
+import { commandOf, optionsOfAllCommands } from "./app.ts";
 import { GLOBAL_OPTIONS, HELP_OPTION } from "./flags.ts";
 
 /** The options that count for every command, and what is left for the parser of commands. */
@@ -13,8 +13,8 @@ interface CommandLine {
    * The rest, with each value apart from its option: `-ojson` becomes `-o json`, and `-Ao json` `-A -o json`. Only a value that begins with a dash is
    * attached: `-o -x` becomes `-o=-x`. So is what an option without a value is given: `-Aw=false` becomes `-A -w=false`.
    *
-   * Where help is asked for, `-h` stands in the place of the first option and of all that follows: help is shown whatever else is on the line. What says
-   * that none is wanted, `-h=false`, is left out. Of several the last one counts, as with kubectl.
+   * Where help is asked for, it is that of the command before, and whatever else is on the line is left out: of `ipam -o json show -h` all but
+   * `ipam show -h`. What says that none is wanted, `-h=false`, is left out, too. Of several the last one counts, as with kubectl.
    */
   readonly words: readonly string[];
   /** Of these words the ones that stand where an option does, and that the parser takes for arguments, or misunderstands: `--f`, `-1`, `-h=maybe`. */
@@ -95,13 +95,23 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     else words.push(...flagWords);
   }
   const isHelpWanted = words.flatMap((word) => readHelp(word) ?? []).at(-1);
-  if (isHelpWanted === true) {
-    const others = words.filter((word) => readHelp(word) !== false);
-    return { options, words: [...others.slice(0, others.findIndex(isOption)), `-${HELP}`], strays: [] };
-  }
+  if (isHelpWanted === true) return { options, words: [...askedAbout(words), `-${HELP}`], strays: [] };
   const [fault] = faults;
   if (fault !== undefined) throw fault;
   return { options, words: [...words.filter((word) => readHelp(word) === undefined), ...early, ...rest], strays };
+}
+
+/** The command that stands before the word about help, whatever options are between, or before the first option the words that are none. */
+function askedAbout(words: readonly string[]): readonly string[] {
+  const others = words.filter((word) => readHelp(word) !== false);
+  const first = others.slice(0, others.findIndex(isOption));
+  const before = others.slice(
+    0,
+    others.findLastIndex((word) => readHelp(word) === true),
+  );
+  // A value that begins with a dash is attached.
+  const { words: named } = commandOf(before.filter((word, at) => !isOption(word) && !VALUE_FLAGS.has(before[at - 1] ?? "")));
+  return named.length > first.length ? named : first;
 }
 
 /** To the parser of commands, letters that ask for help, or that say true or false, stand apart from others. */
