@@ -43,6 +43,8 @@ describe("without any setting", () => {
 
   test.each([
     ["a b", "443", "https://a b:443"],
+    ["a@10.96.0.1", "443", "https://a@10.96.0.1:443"],
+    ["a@api", "443", "https://a@api:443"],
     ["10.96.0.1", "tcp://10.96.0.1:443", "https://10.96.0.1:tcp://10.96.0.1:443"],
   ])("variables that make no address (%s, %s) are named", async (host, port, got) => {
     const env = { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port };

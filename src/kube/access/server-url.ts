@@ -30,7 +30,8 @@ const BARE_IPV6 = /^https?:\/\/[\da-f]{0,4}(?::[\da-f]{0,5}){2,8}(?:\/|$)/i;
 export function requireServer(withScheme: string, where: string, shown: string = withScheme): URL {
   const url = URL.parse(withScheme);
   const isOther = url !== null && isOtherIPv4(withScheme, url);
-  if (url === null || isOther || url.search !== "" || url.hash !== "" || (url.protocol !== "http:" && url.protocol !== "https:")) {
+  const hasMore = withScheme.includes("@") || (url !== null && (url.search !== "" || url.hash !== ""));
+  if (url === null || isOther || hasMore || (url.protocol !== "http:" && url.protocol !== "https:")) {
     const brackets = BARE_IPV6.test(withScheme) ? ", an IPv6 address in brackets" : "";
     const zeros = isOther ? ", IPv4 without leading zeros" : "";
     throw new NetplugError("invalidConfig", `read ${where}: got ${quote(shown)}, want https://host:port${brackets}${zeros}`);
