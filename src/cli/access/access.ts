@@ -28,8 +28,8 @@ const BY_HAND = { qps: 0, usesProxyVariables: true } as const;
  * Opens the datastore for one piece of work and lets go of it.
  *
  * @param change of the config that the settings make
- * @param work gets also what gives the datastore's client of the Kubernetes API; undefined for etcd. A second client would read once more what
- *   may be a pipe, and a person would have to log in again
+ * @param work gets also what gives the datastore's client of the Kubernetes API; undefined for etcd. For a second client a person would have to
+ *   log in again
  * @throws {CommandFailed} a configuration file that is missing or makes no sense
  */
 export async function withDatastore<T>(

@@ -18,7 +18,7 @@ async function secondsOf(file: string): Promise<readonly string[]> {
   return entries.map(({ time }) => time.slice(17, 19));
 }
 
-test("the rotated files of a log are read besides it; stdin has none, whatever the files of a folder are called", async () => {
+test("the rotated files of a log are read, too; stdin has none, whatever the files of a folder are called", async () => {
   expect(await secondsOf("log")).toEqual(["01", "02"]);
   expect(await secondsOf("-")).toEqual(["02"]);
 });
