@@ -272,6 +272,19 @@ describe("what a DEL could not release", () => {
     },
   );
 
+  test.concurrent(
+    "is released by the next DEL where the namespace ended before the DEL failed: its main plugin was killed, say",
+    async () => {
+      await using node = await startNode(IPAM_ALONE);
+      using pod = new TestNetns();
+      expect((await node.call("ADD", { netns: pod.path })).status).toBe(0);
+      pod.delete();
+      expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
+      await expectDel(node, ANOTHER);
+      expect(await node.verify()).toEqual([]);
+    },
+  );
+
   test.concurrent("waits where the folder of the namespace is not to be seen", async () => {
     await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();

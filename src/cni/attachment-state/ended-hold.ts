@@ -6,8 +6,8 @@ import { removeNodeFile, tolerate } from "./node-files.ts";
 
 /** What a DEL has ended. */
 export interface EndedHold {
-  /** The plugin that held the attachment; undefined: unknown. */
-  readonly plugin: string | undefined;
+  /** What was noted of it; undefined: nobody knows. */
+  readonly hold: HoldNote | undefined;
   /** Whether a newer ADD has the attachment: this DEL is late, and must remove nothing. */
   isTaken(): boolean;
 }
@@ -18,19 +18,18 @@ export interface EndedHold {
  * @param beforeEnd is told of the hold that is about to end
  */
 export function endHold(call: LocalCall, beforeEnd?: (hold: HoldNote) => void): EndedHold {
-  let plugin: string | undefined;
+  let hold: HoldNote | undefined;
   let isEnded = false;
   tolerate(call, () => {
-    const there = readHold(call);
-    plugin = there?.plugin;
-    if (there !== undefined && !isNewer(call, there)) {
-      beforeEnd?.(there);
+    hold = readHold(call);
+    if (hold !== undefined && !isNewer(call, hold)) {
+      beforeEnd?.(hold);
       removeNodeFile(call, "attached");
     }
     isEnded = true;
   });
   return {
-    plugin,
+    hold,
     isTaken() {
       try {
         return isEnded && readHold(call) !== undefined;

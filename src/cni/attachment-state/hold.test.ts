@@ -190,7 +190,7 @@ describe("a call that is late, because another ADD took hold after its process b
     world.now = 20_000;
     Object.assign(world.namespaces, there);
     const ended = endHold(world.call);
-    expect([ended.plugin, ended.isTaken(), world.files[FILE] === before]).toEqual(["netplug", isLate, isLate]);
+    expect([ended.hold?.plugin, ended.isTaken(), world.files[FILE] === before]).toEqual(["netplug", isLate, isLate]);
     world.files[FILE] = before ?? null;
     if (isLate) expect(() => hold(world)).toThrow('a newer ADD has it in "/run/netns/b"');
     else expect(hold(world).state()).toBe("held");

@@ -41,7 +41,7 @@ export async function del(call: Call): Promise<void> {
   } else if (link.ok && hasOwnIpam(call) && !ended.isTaken()) {
     // What a newer ADD has is for the DEL of that ADD.
     const { leavePendingUnlessRunAgain } = await import("../pending-release/after-failed-del.ts");
-    leavePendingUnlessRunAgain(call, store.error, ended.plugin, pending);
+    leavePendingUnlessRunAgain(call, store.error, ended.hold, pending);
   }
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
 }

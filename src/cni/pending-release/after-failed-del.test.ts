@@ -35,6 +35,14 @@ test.each<[what: string, plugin: string, holder: string | undefined, change: (wo
   ["an interface whose namespace may exist unseen is left to nobody", "netplug", undefined, withoutFolder, undefined],
   ["netplug-ipam without a namespace is left to nobody", "netplug-ipam", undefined, withoutNetns, undefined],
   [
+    "netplug-ipam waits for the end of the ADD's namespace, which is gone",
+    "netplug-ipam",
+    "netplug-ipam",
+    withoutNetns,
+    `${NETNS}\n0\n1\n`,
+  ],
+  ["netplug-ipam is left to nobody where that may exist unseen", "netplug-ipam", "netplug-ipam", withoutFolder, undefined],
+  [
     "the same namespace keeps what an earlier call knew",
     "netplug-ipam",
     undefined,
@@ -51,6 +59,16 @@ test.each<[what: string, plugin: string, holder: string | undefined, change: (wo
 ])("what a DEL could not release: %s", (_what, plugin, holder, change, left) => {
   const world = createWorld(plugin);
   change(world);
-  leavePending(world.call, holder);
+  leavePending(world.call, holder === undefined ? undefined : { path: NETNS, id: "1", plugin: holder });
   expect(world.files[FILE]).toBe(left);
+});
+
+test.each([
+  ["in another namespace", { path: "/run/netns/b", id: "2" }],
+  ["in none", { path: NETNS, id: "" }],
+])("a DEL of netplug-ipam in a namespace that is gone leaves nothing where the ADD was %s", (_where, place) => {
+  const world = createWorld("netplug-ipam");
+  withoutNetns(world);
+  leavePending(world.call, { ...place, plugin: "netplug-ipam" });
+  expect(world.files[FILE]).toBeUndefined();
 });

@@ -3,6 +3,7 @@
 import { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import type { Netns } from "../../linux/netns.ts";
 import { isFolderOfGone } from "../attachment-state/gone-netns.ts";
+import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
 import { NO_CONDITION, type PendingRelease, readPending, writePending } from "../attachment-state/pending-file.ts";
 import { type Call, isMain, type LocalCall } from "../call.ts";
@@ -11,16 +12,19 @@ import type { Kernel } from "../link/kernel.ts";
 import { addressesOf } from "../protocol/result.ts";
 import type { PendingOfDel } from "./while-deleting.ts";
 
+/** What the ADD noted of the attachment that is of use here. */
+type KnownHold = Pick<HoldNote, "path" | "id" | "plugin"> | undefined;
+
 /**
  * Leaves to a later DEL what this one could not release, whatever the reason: the runtime may not repeat the DEL when the reason has passed. After
  * a damaged block it leaves nothing, because the same call is run again without that block.
  *
  * @param reason why it was not released
- * @param holder the plugin that held the attachment, if that is known
+ * @param hold who held the attachment, if that is known
  * @param own the pending release that the DEL wrote as it began, which this one replaces
  */
-export function leavePendingUnlessRunAgain(call: Call, reason: unknown, holder: string | undefined, own: PendingOfDel | undefined): void {
-  if (call.isWithoutDamaged === true || !(reason instanceof CorruptBlock)) leavePending(call, holder, own);
+export function leavePendingUnlessRunAgain(call: Call, reason: unknown, hold: KnownHold, own: PendingOfDel | undefined): void {
+  if (call.isWithoutDamaged === true || !(reason instanceof CorruptBlock)) leavePending(call, hold, own);
   else own?.drop();
 }
 
@@ -28,9 +32,9 @@ export function leavePendingUnlessRunAgain(call: Call, reason: unknown, holder: 
  * Leaves the pending release of a DEL that could not release its addresses. When the interface may be another main plugin's, we cannot see
  * whether it is gone, but we can see whether its namespace is.
  */
-export function leavePending(call: LocalCall, holder: string | undefined, own?: PendingOfDel): void {
+export function leavePending(call: LocalCall, hold: KnownHold, own?: PendingOfDel): void {
   tolerate(call, () => {
-    const condition = conditionOf(call, holder);
+    const condition = conditionOf(call, hold);
     if (condition === undefined) return;
     // The DEL's own, which waits for no namespace by now, is replaced in one step: the DEL may be killed at any moment.
     const ownSoFar = own?.afterDel();
@@ -46,21 +50,27 @@ export function leavePending(call: LocalCall, holder: string | undefined, own?: 
 /** Which namespace must be gone before the release; undefined: nobody could tell when the addresses are free. */
 function conditionOf(
   { plugin, environment: { netns: path = "", ifName }, host: { kernel, files } }: LocalCall,
-  holder: string | undefined,
+  hold: KnownHold,
 ): Pick<PendingRelease, "path" | "id"> | undefined {
   // Then the interface was ours, and is gone.
-  if (isMain(plugin) && isMain(holder)) return NO_CONDITION;
+  if (isMain(plugin) && isMain(hold?.plugin)) return NO_CONDITION;
   let netns: Netns | undefined;
   try {
     netns = kernel.openNetns(path);
   } catch {
     return undefined;
   }
-  if (netns === undefined) return isMain(plugin) && isFolderOfGone(files, path) ? NO_CONDITION : undefined;
+  if (netns === undefined) return isFolderOfGone(files, path) ? conditionOfGone(plugin, path, hold) : undefined;
   using existing = netns;
   // Nobody knows whose interface it was, but it is not there.
-  if (isMain(plugin) && holder === undefined && !hasInterface(kernel, existing, ifName)) return NO_CONDITION;
+  if (isMain(plugin) && hold?.plugin === undefined && !hasInterface(kernel, existing, ifName)) return NO_CONDITION;
   return { path: existing.path, id: existing.id };
+}
+
+/** A DEL for addresses alone may name a namespace that never was; one that an ADD has opened ended with what was in it. */
+function conditionOfGone(plugin: string, path: string, hold: KnownHold): Pick<PendingRelease, "path" | "id"> | undefined {
+  if (isMain(plugin)) return NO_CONDITION;
+  return hold?.path === path && hold.id !== "" ? { path, id: hold.id } : undefined;
 }
 
 function hasInterface(kernel: Kernel, netns: Netns, name: string): boolean {
