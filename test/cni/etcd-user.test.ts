@@ -48,3 +48,17 @@ test("one call finds out for all others that users were switched off, and that t
   await node.etcd.ctl(["auth", "enable"]);
   expect([await addAndDel(), await addAndDel()]).toEqual([3, 2]);
 });
+
+test("a user takes over pods from another one of the same role, whose password nobody knows any more", async () => {
+  using pod = new TestNetns();
+  const call = { containerID: node.newContainerID(), netns: pod.path };
+  const prevResult = await node.add(pod, { ...call, config });
+  await node.etcd.ctl(["user", "passwd", "netplug", "--interactive=false", ...AS_ROOT], [], "another\n");
+  expect((await node.call("CHECK", { ...call, config: { ...config, prevResult } })).json?.code).toBe(108);
+  await node.etcd.ctl(["user", "add", `second:${PASSWORD}`, ...AS_ROOT]);
+  await node.etcd.ctl(["user", "grant-role", "second", "netplug", ...AS_ROOT]);
+  const stored = async (): Promise<string> => await node.etcd.ctl(["get", "--prefix", "/netplug/", ...AS_ROOT]);
+  expect(await stored()).toContain(call.containerID);
+  await node.del({ ...call, config: { ...config, etcd_username: "second" } });
+  expect(await stored()).not.toContain(call.containerID);
+});
