@@ -215,6 +215,15 @@ describe("a kubeconfig", () => {
     expect(await refusal({ "/k": text }, { kubeconfig: "/k" })).toMatchObject({ code: 7, message });
   });
 
+  test.each(["http://me:p:@ss@10.0.0.1:3128", "HTTPS://[fd00::1]:3128/", "http://10.0.0.1/a@b"])(
+    "gives a proxy as it is written: %s",
+    async (proxyUrl) => {
+      const cluster = { server: "https://x", "proxy-url": proxyUrl };
+      const text = JSON.stringify({ contexts: [{ name: "c", context: { cluster: "k" } }], clusters: [{ name: "k", cluster }] });
+      expect(await read({ "/k": text }, { kubeconfig: "/k", context: "c" })).toMatchObject({ proxyUrl });
+    },
+  );
+
   test.each(["..", "a/b", "A"])("with a context in namespace %p is refused: none is called so", async (namespace) => {
     const text = JSON.stringify({ contexts: [{ name: "c", context: { cluster: "k", namespace } }], clusters: CLUSTERS });
     const message = `read namespace of context "c" in kubeconfig "/k": got "${namespace}", want the name of a namespace`;
