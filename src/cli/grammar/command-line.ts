@@ -101,7 +101,10 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   return { options, words: [...words.filter((word) => readHelp(word) === undefined), ...early, ...rest], strays };
 }
 
-/** The command that stands before the word about help, whatever options are between, or before the first option the words that are none. */
+/**
+ * What help is wanted of: the command that is named before the word that asks for it, whatever options are between. Where that is no more than the words
+ * before the first option say, all of these: one among them that names no command is told.
+ */
 function askedAbout(words: readonly string[]): readonly string[] {
   const others = words.filter((word) => readHelp(word) !== false);
   const first = others.slice(0, others.findIndex(isOption));
