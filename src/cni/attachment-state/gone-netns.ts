@@ -16,8 +16,11 @@ export function isNetnsGone({ kernel, files }: Pick<Host, "kernel" | "files">, p
   }
 }
 
+/** `/proc/<pid>/ns/net`: without a namespace once the process has ended, although others that it started may be in it. */
+const OF_PROCESS = /\/ns\/net$/;
+
 /** Whether this process sees the folder of a namespace that is gone; else the namespace may exist unseen. */
 export function isFolderOfGone(files: Files, path: string): boolean {
   const end = path.lastIndexOf("/");
-  return end > 0 && files.exists(path.slice(0, end));
+  return end > 0 && !OF_PROCESS.test(path) && files.exists(path.slice(0, end));
 }

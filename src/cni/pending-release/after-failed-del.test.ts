@@ -72,3 +72,15 @@ test.each([
   leavePending(world.call, { ...place, plugin: "netplug-ipam" });
   expect(world.files[FILE]).toBeUndefined();
 });
+
+test.each(["netplug", "netplug-ipam"])(
+  "a DEL of %s whose namespace is that of a process that has ended leaves nothing: others may be in it",
+  (plugin) => {
+    const world = createWorld(plugin);
+    const path = "/proc/7/ns/net";
+    world.files["/proc/7/ns"] = "";
+    Object.assign(world.call.environment, { netns: path });
+    leavePending(world.call, { path, id: "1", plugin: "netplug-ipam" });
+    expect(world.files[FILE]).toBeUndefined();
+  },
+);

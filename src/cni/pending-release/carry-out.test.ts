@@ -22,6 +22,11 @@ const holdIn =
   };
 const nothing = (): void => {};
 
+/** A zombie has a folder, and no namespace in it. */
+function endUnnoticed({ files }: LocalWorld): void {
+  files["/proc/7/ns"] = "";
+}
+
 function beginAtSecond({ call, files }: LocalWorld): void {
   files["/run/netplug/unreleased/net@c3@eth0"] = "/elsewhere/a\n0\n1";
   Object.assign(call.host, { random: () => 0.5 });
@@ -34,6 +39,7 @@ test.each<[what: string, note: readonly [path: string, leftMs: number, id: strin
   ["whose namespace is gone", [PATH, 0, "1"], nothing, true],
   ["whose namespace exists", [PATH, 0, "1"], ({ namespaces }) => (namespaces[PATH] = "1"), false],
   ["whose namespace may exist unseen", ["/elsewhere/a", 0, "1"], nothing, false],
+  ["whose process has ended, while others may be in its namespace", ["/proc/7/ns/net", 0, "1"], endUnnoticed, false],
   ["whose own ADD held it last", [PATH, 0, "1"], holdIn(PATH, "1"), true],
   ["that an ADD in another namespace has", [PATH, 0, "1"], holdIn("/run/netns/b", "1"), false],
   ["that an ADD in a namespace of the same path has", [PATH, 0, "1"], holdIn(PATH, "2"), false],
