@@ -11,7 +11,7 @@ import { normaliseApiRoot } from "../../kube/access/server-url.ts";
 import { KubeError, type KubeReason } from "../../kube/kube-error.ts";
 import type { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-import { toWord } from "../failures/suggested-commands.ts";
+import { toFileWord, toWord } from "../failures/suggested-commands.ts";
 import type { Cli } from "../io.ts";
 import { originOf } from "./setting-origin.ts";
 
@@ -69,7 +69,7 @@ function adviceForKubernetes({ kubeconfig, defaultKubeconfig, apiRoot, caFile, c
   ];
   const where = context === undefined ? "the API server" : `the API server of context ${quote(context)}`;
   if (kubeconfig !== undefined) {
-    const next = [`KUBECONFIG=${toWord(kubeconfig)}`, ...kubectl].join(" ");
+    const next = [`KUBECONFIG=${toFileWord(kubeconfig)}`, ...kubectl].join(" ");
     return { text: `${where} in kubeconfig ${quote(kubeconfig)}, as ${originOf("kubeconfig", cli)} says`, next };
   }
   if (defaultKubeconfig !== undefined && cli.io.files.exists(defaultKubeconfig))

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { EtcdFailure } from "../../datastore/etcd/protocol/failure.ts";
 import { KubeError } from "../../kube/kube-error.ts";
 import { NetplugError } from "../../lib/errors.ts";
-import { toCommandLine } from "./suggested-commands.ts";
+import { toCommandLine, toFileWord } from "./suggested-commands.ts";
 import type { CliIo, Output } from "../io.ts";
 import { runCli } from "../main.ts";
 
@@ -29,6 +29,20 @@ test("the next command goes to the datastore that the options name", async () =>
   const argv = ["--kubeconfig", "/tmp/my files/admin", "ipam", "check", "--context=blue"];
   expect(await refused(missing, argv)).toEndWith("\nnext: netplugctl --kubeconfig '/tmp/my files/admin' --context blue init\n");
   expect(await refused(missing, ["ipam", "check"])).toEndWith("\nnext: netplugctl init\n");
+});
+
+test.each([
+  ["-", "FILE"],
+  ["/dev/stdin", "FILE"],
+  ["/dev/fd/63", "FILE"],
+  ["/dev/fd/63:/k:/proc/self/fd/11", "FILE:/k:FILE"],
+  ["/tmp/-:/x/dev/fd/63:/dev/fd/63x:a-b", "/tmp/-:/x/dev/fd/63:/dev/fd/63x:a-b"],
+])("a file that only this process finds, %j, is FILE in the next command", (paths, word) => {
+  expect(toFileWord(paths)).toBe(word);
+  const options = { config: paths, kubeconfig: paths, context: "-" };
+  expect(toCommandLine({ program: "netplugctl", options }, "init")).toBe(
+    `netplugctl --config ${word} --kubeconfig ${word} --context - init`,
+  );
 });
 
 test("who names a cluster and gets etcd is warned", async () => {
@@ -92,6 +106,13 @@ test.each<[string[], Record<string, string>, Error, string, string]>([
     KUBE_AWAY,
     'the API server in kubeconfig "/k", as --kubeconfig says',
     "KUBECONFIG=/k kubectl get",
+  ],
+  [
+    ["--kubeconfig=/dev/fd/63"],
+    {},
+    KUBE_AWAY,
+    'the API server in kubeconfig "/dev/fd/63", as --kubeconfig says',
+    "KUBECONFIG=FILE kubectl get",
   ],
   [
     ["--context", "a b"],
