@@ -1,6 +1,6 @@
 /** A DEL that is killed, and that nobody repeats: containerd forgets a sandbox whose ADD has failed, whatever becomes of the DEL after it. */
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
@@ -41,7 +41,7 @@ test.concurrent.each([
     pod.delete();
     await untilGone(node);
     await delLater(node);
-    if (isHeld(node)) throw new Error("the hold is left");
+    if (node.isHeld()) throw new Error("the hold is left");
     return { step: killedAt, hasHalf, faults: [...(await node.changes()), ...pendingReleasesOf(node)] };
   });
   expect(faults).toEqual([]);
@@ -94,11 +94,11 @@ test.concurrent("is made up for only when the interface is gone, too, if it had 
     await failLater(node);
     const changes = await node.changes();
     // a late ADD of the container, in another namespace, must learn of the one that has the addresses
-    expect([isHeld(node), pendingReleasesOf(node), hasLink(changes), allocatedIn(changes)]).toEqual([true, [], true, 2]);
+    expect([node.isHeld(), pendingReleasesOf(node), hasLink(changes), allocatedIn(changes)]).toEqual([true, [], true, 2]);
   }
   await untilGone(node);
   await failLater(node);
-  expect([isHeld(node), pendingReleasesOf(node)]).toEqual([false, []]);
+  expect([node.isHeld(), pendingReleasesOf(node)]).toEqual([false, []]);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -107,13 +107,13 @@ test.concurrent("is made up for by the next DEL after an ADD that failed, howeve
   using pod = new TestNetns();
   using others = new TestNetns();
   expect((await node.call("ADD", { netns: pod.path, config: WITHOUT_WAIT })).status).toBe(0);
-  const hold = readFileSync(join(node.folder, "attached", fileOf(node)), "utf8");
+  const hold = readFileSync(join(node.folder, "attached", node.attachmentFile), "utf8");
   for (let other = 0; other < 200; other++)
     writeFileSync(join(node.folder, "attached", `${node.name}-net@other-${String(other)}@eth0`), hold.replace(pod.path, others.path));
   pod.delete();
   await untilGone(node);
   await failLater(node);
-  expect(isHeld(node)).toBe(false);
+  expect(node.isHeld()).toBe(false);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -122,11 +122,11 @@ test.concurrent("is made up for where an ADD that failed had noted the release, 
   using pod = new TestNetns();
   expect((await node.call("ADD", { netns: pod.path, config: WITHOUT_WAIT })).status).toBe(0);
   mkdirSync(join(node.folder, "unreleased"));
-  writeFileSync(join(node.folder, "unreleased", fileOf(node)), "\n0\n\n");
+  writeFileSync(join(node.folder, "unreleased", node.attachmentFile), "\n0\n\n");
   pod.delete();
   await untilGone(node);
   await failLater(node);
-  expect([isHeld(node), pendingReleasesOf(node)]).toEqual([false, []]);
+  expect([node.isHeld(), pendingReleasesOf(node)]).toEqual([false, []]);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -145,7 +145,7 @@ test.concurrent("a DEL that comes late, when the namespace is gone, does not cou
   });
   expect((await node.call("DEL", { ...ofPod, host: later })).stdout).toBe("");
   // nobody's release was pending
-  expect([isHeld(node), locks.filter((path) => path.includes("unreleased"))]).toEqual([false, []]);
+  expect([node.isHeld(), locks.filter((path) => path.includes("unreleased"))]).toEqual([false, []]);
   expect(await node.verify()).toEqual([]);
 });
 
@@ -164,7 +164,7 @@ test.concurrent("a DEL that cannot delete the interface leaves the release to ot
     },
   });
   expect((await node.call("DEL", { ...ofPod, host: stuck })).status).toBe(1);
-  expect([isHeld(node), hasLink(await node.changes())]).toEqual([false, true]);
+  expect([node.isHeld(), hasLink(await node.changes())]).toEqual([false, true]);
   pod.delete();
   await untilGone(node);
   await delLater(node);
@@ -208,7 +208,7 @@ test.concurrent.each([
   expect((await node.call("ADD", ofPod)).status).toBe(0);
   if (isGone) pod.delete();
   await failLater(node, laterMs);
-  expect([isHeld(node), allocatedIn(await node.changes())]).toEqual([true, 2]);
+  expect([node.isHeld(), allocatedIn(await node.changes())]).toEqual([true, 2]);
   expect((await node.call("DEL", ofPod)).status).toBe(0);
   if (isGone) await untilGone(node);
   expect(await node.verify()).toEqual([]);
@@ -221,8 +221,8 @@ test.concurrent("files that killed calls left unfinished go with a later DEL of 
     writeFileSync(join(node.folder, kind, name), "");
   };
   // no process has so great a number
-  for (const kind of ["attached", "unreleased", "dns"]) write(kind, `${fileOf(node)}.4194305.0.tmp`);
-  const others = [`${fileOf(node)}.${String(process.pid)}.0.tmp`, "another-net@c@eth0.4194305.0.tmp"];
+  for (const kind of ["attached", "unreleased", "dns"]) write(kind, `${node.attachmentFile}.4194305.0.tmp`);
+  const others = [`${node.attachmentFile}.${String(process.pid)}.0.tmp`, "another-net@c@eth0.4194305.0.tmp"];
   for (const name of others) write("attached", name);
   await delLater(node);
   const left = ["attached", "unreleased", "dns"].flatMap((kind) => readdirSync(join(node.folder, kind)));
@@ -273,7 +273,7 @@ test.concurrent.each([
 
 /** Kills DELs at one step after the other, until one has ended the hold before. */
 async function killDelAtHold(node: FaultNode, ofPod: CallOptions): Promise<void> {
-  for (let at = 1; isHeld(node); at++) await node.callVictim(victim.program, "DEL", at, "after", ofPod);
+  for (let at = 1; node.isHeld(); at++) await node.callVictim(victim.program, "DEL", at, "after", ofPod);
 }
 
 /** A process in the namespace, which lives on with it when its name is gone. */
@@ -303,14 +303,4 @@ async function failLater(node: FaultNode, laterMs = 60_001): Promise<void> {
 /** The kernel ends a namespace, and interfaces in it, some time after its name. */
 async function untilGone(node: FaultNode): Promise<void> {
   await eventually(async () => expect(hasLink(await node.changes())).toBe(false));
-}
-
-/** Whether an ADD of the pod's container still has its attachment. */
-function isHeld(node: FaultNode): boolean {
-  return existsSync(join(node.folder, "attached", fileOf(node)));
-}
-
-/** What the pod's files are called. */
-function fileOf(node: FaultNode): string {
-  return `${node.name}-net@${node.containerID}@eth0`;
 }

@@ -6,6 +6,7 @@ import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { CniReply } from "../support/programs/cni.ts";
 import { TestNetns } from "../support/node/netns.ts";
+import { pendingReleasesOf } from "../support/node/pending-releases.ts";
 import { afterStep, beforeStep, beforeTurn, isCommit, isRead } from "./support/at-step.ts";
 import { eachStep } from "./support/enumerate.ts";
 import { IPAM_ALONE } from "./support/flows.ts";
@@ -285,6 +286,18 @@ describe("what a DEL could not release", () => {
     },
   );
 
+  test.concurrent("is released once the namespace of its ADD is gone where the DEL named none", async () => {
+    await using node = await startNode(IPAM_ALONE);
+    using pod = new TestNetns();
+    expect((await node.call("ADD", { netns: pod.path })).status).toBe(0);
+    expect((await node.call("DEL", { netns: "", config: AWAY })).json?.code).toBe(11);
+    await expectDel(node, LATER);
+    expect(await allocated(node)).toBe(2);
+    pod.delete();
+    await expectDel(node, LATER);
+    expect(await node.verify()).toEqual([]);
+  });
+
   test.concurrent("waits where the folder of the namespace is not to be seen", async () => {
     await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
@@ -342,6 +355,30 @@ describe("killed at each step", () => {
     expect(steps).toContainEqual(expect.stringContaining("commit"));
     expect(await node.verify()).toEqual([]);
   });
+
+  test.concurrent.each([
+    ["that reaches its datastore", {}],
+    ["that cannot reach its datastore", AWAY],
+    ["whose network config names no usable datastore", { etcd_endpoints: "ftp://127.0.0.1" }],
+  ])(
+    "of a DEL %s, and that nobody repeats: what it had begun to release, the next one does once the namespace is gone",
+    async (_which, config) => {
+      await using node = await startNode(IPAM_ALONE);
+      const { faults, steps } = await eachStep({ moments: ["before", "after"] }, async (at, moment) => {
+        using pod = new TestNetns();
+        expect((await node.call("ADD", { netns: pod.path })).status).toBe(0);
+        const { killedAt, hasHalf } = await node.callVictim(victim.program, "DEL", at, moment, { netns: pod.path, config });
+        // As if nobody had called it.
+        if (node.isHeld()) await expectDel(node, { netns: pod.path });
+        pod.delete();
+        await expectDel(node, LATER);
+        return { step: killedAt, hasHalf, faults: [...(await node.changes()), ...pendingReleasesOf(node)] };
+      });
+      expect(faults).toEqual([]);
+      expect(steps.length).toBeGreaterThan(2);
+      expect(await node.verify()).toEqual([]);
+    },
+  );
 
   test.concurrent("of a DEL that releases for another: the next one does the rest", async () => {
     await using node = await startNode(IPAM_ALONE);

@@ -5,7 +5,7 @@ import { hasOwnIpam, type LocalCall } from "../call.ts";
 import { settle, throwFirstFailure } from "../failures.ts";
 import { leavePending } from "../pending-release/after-failed-del.ts";
 import { preparePendingOfDel } from "../pending-release/while-deleting.ts";
-import { beginLinkRemoval, isNotedAhead, lockPodNetns, releaseFromDelegate } from "./host-steps.ts";
+import { beginLinkRemoval, lockPodNetns, releaseFromDelegate } from "./host-steps.ts";
 
 /**
  * Removes the link, and releases the delegate's addresses. Leaves a pending release of our own ones.
@@ -14,7 +14,7 @@ import { beginLinkRemoval, isNotedAhead, lockPodNetns, releaseFromDelegate } fro
  */
 export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
   using _locked = await lockPodNetns(call);
-  const pending = isNotedAhead(call) ? preparePendingOfDel(call) : undefined;
+  const pending = hasOwnIpam(call) ? preparePendingOfDel(call) : undefined;
   const ended = endHold(call, pending?.write);
   if (ended.isTaken()) throw fault;
   const removal = beginLinkRemoval(call);

@@ -9,7 +9,7 @@ import { settle, throwFirstFailure } from "../failures.ts";
 import { addressesOf } from "../protocol/result.ts";
 import { beginReading } from "../transact-ports.ts";
 import { withdraw } from "../withdraw/withdraw.ts";
-import { beginLinkRemoval, isNotedAhead, type LinkRemoval, lockPodNetns, releaseFromDelegate, requireUnregistered } from "./host-steps.ts";
+import { beginLinkRemoval, type LinkRemoval, lockPodNetns, releaseFromDelegate, requireUnregistered } from "./host-steps.ts";
 
 /**
  * Does all that can be done, then throws the first failure: the runtime tries again. Without `CNI_ARGS` the attachment's allocations tell
@@ -21,7 +21,7 @@ export async function del(call: Call): Promise<void> {
   const { argsFault } = call;
   const request = toDelRequest(call);
   using _locked = await lockPodNetns(call);
-  const pending = isNotedAhead(call) ? (await import("../pending-release/while-deleting.ts")).preparePendingOfDel(call) : undefined;
+  const pending = hasOwnIpam(call) ? (await import("../pending-release/while-deleting.ts")).preparePendingOfDel(call) : undefined;
   const ended = endHold(call, pending?.write);
   if (ended.isTaken()) return logTaken(call);
   // The kernel takes longest. Meanwhile, read the datastore, decide, and release what the link no longer uses.

@@ -4,7 +4,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { EndedHold } from "../attachment-state/ended-hold.ts";
 import { linkNamesOf } from "../call-requests.ts";
-import { hasOwnIpam, isMain, type LocalCall } from "../call.ts";
+import { isMain, type LocalCall } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import type { Settled } from "../failures.ts";
 import { openNetnsIfThere, waitForNetnsLock } from "../link/pod-netns.ts";
@@ -12,14 +12,6 @@ import { beginRemoval, type Removal } from "../link/remove.ts";
 
 /** Milliseconds; an ADD takes about twenty, but may wait much longer for gates and policy. */
 const LOCK_WAIT_MS = 5_000;
-
-/**
- * Whether the call notes, before it removes anything, what it is to release: if it is killed, there may be no other DEL. That is so even where the
- * runtime knows the ADD's result, because the ADD of another interface may have failed, or the sandbox after it.
- */
-export function isNotedAhead(call: LocalCall): boolean {
-  return hasOwnIpam(call) && isMain(call.plugin);
-}
 
 /**
  * Waits for an ADD in the same namespace. If that ADD hangs, or the namespace cannot be locked, the DEL goes on without the lock.

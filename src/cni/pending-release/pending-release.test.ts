@@ -45,10 +45,10 @@ function pendingOfDel({ call, files }: LocalWorld): PendingOfDel {
 }
 
 describe("the pending release of a DEL under way", () => {
-  test("stands until the DEL has released what there is", () => {
+  test.each(["netplug", "netplug-ipam"])("stands until the DEL has released what there is, of an ADD of %s", (plugin) => {
     const world = createLocalWorld();
     const pending = pendingOfDel(world);
-    pending.write(HELD);
+    pending.write({ ...HELD, plugin });
     expect(world.files).toEqual({ [FILE]: untilOf(world) });
     pending.drop();
     expect(world.files).toEqual({});
@@ -66,12 +66,9 @@ describe("the pending release of a DEL under way", () => {
     expect(preparePendingOfDel(createLocalWorld().call)).toBeUndefined();
   });
 
-  test.each<[what: string, hold: HoldNote]>([
-    ["of another plugin", { ...HELD, plugin: "netplug-ipam" }],
-    ["of a namespace that nobody opened", { ...HELD, id: "" }],
-  ])("is not made for a hold %s", (_what, hold) => {
+  test("is not made for a hold of a namespace that nobody opened", () => {
     const world = createLocalWorld();
-    pendingOfDel(world).write(hold);
+    pendingOfDel(world).write({ ...HELD, id: "" });
     expect(world.files).toEqual({});
   });
 

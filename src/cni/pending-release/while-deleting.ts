@@ -3,7 +3,7 @@
  * whose ADD has failed.
  */
 
-import { isMain, type LocalCall } from "../call.ts";
+import type { LocalCall } from "../call.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
 import { lastArrival, type PendingRelease, writePending } from "../attachment-state/pending-file.ts";
@@ -26,18 +26,19 @@ export interface PendingOfDel {
 }
 
 /**
- * Writes nothing yet.
+ * Writes nothing yet. Wanted even where the runtime knows the ADD's result, because the ADD of another interface may have failed, or the sandbox
+ * after it.
  *
- * @param call one that `isNotedAhead()`
+ * @param call one whose addresses are not a delegate's
  * @returns undefined where no ADD has the attachment
  */
 export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
   if (tolerate(call, () => hasNodeFile(call, "attached")) !== true) return undefined;
   let afterDel: PendingRelease | undefined;
   return {
-    write({ path, id, plugin, isOver }) {
-      // Nobody could tell when an interface that we did not make is gone.
-      if (!isMain(plugin) || id === "") return;
+    write({ path, id, isOver }) {
+      // A path that named no namespace: nothing would tell when the addresses are out of use.
+      if (id === "") return;
       tolerate(call, () => {
         // An earlier call knew more.
         if (hasNodeFile(call, "unreleased")) return;

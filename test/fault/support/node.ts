@@ -3,7 +3,7 @@
  * to.
  */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Host } from "../../../src/cni/host.ts";
@@ -123,6 +123,16 @@ export class FaultNode implements AsyncDisposable {
 
   get hostInterface(): string {
     return hostInterfaceName({ containerID: this.containerID });
+  }
+
+  /** What the files of the pod's attachment are called. */
+  get attachmentFile(): string {
+    return `${this.name}-net@${this.containerID}@eth0`;
+  }
+
+  /** Whether an ADD of the pod's container still has its attachment. */
+  isHeld(): boolean {
+    return existsSync(join(this.folder, "attached", this.attachmentFile));
   }
 
   /** @param cniVersion 1.0.0 is the newest that Debian's plugins speak: nobody has to agree on another */
