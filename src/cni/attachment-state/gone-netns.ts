@@ -16,8 +16,8 @@ export function isNetnsGone({ kernel, files }: Pick<Host, "kernel" | "files">, p
   }
 }
 
-/** `/proc/<pid>/ns/net`: without a namespace once the process has ended, although others that it started may be in it. */
-const OF_PROCESS = /\/ns\/net$/;
+/** `/proc/<pid>/ns/net`, `/proc/<pid>/fd/<n>`: without a namespace once the process has ended, or closed it, although others may be in it. */
+const OF_PROCESS = /\/(?:ns\/net|fd\/\d+)$/;
 
 /** Whether this process sees the folder of a namespace that is gone; else the namespace may exist unseen. */
 export function isFolderOfGone(files: Files, path: string): boolean {

@@ -23,9 +23,11 @@ const holdIn =
 const nothing = (): void => {};
 
 /** A zombie has a folder, and no namespace in it. */
-function endUnnoticed({ files }: LocalWorld): void {
-  files["/proc/7/ns"] = "";
-}
+const withFolder =
+  (path: string) =>
+  ({ files }: LocalWorld): void => {
+    files[path] = "";
+  };
 
 function beginAtSecond({ call, files }: LocalWorld): void {
   files["/run/netplug/unreleased/net@c3@eth0"] = "/elsewhere/a\n0\n1";
@@ -39,7 +41,9 @@ test.each<[what: string, note: readonly [path: string, leftMs: number, id: strin
   ["whose namespace is gone", [PATH, 0, "1"], nothing, true],
   ["whose namespace exists", [PATH, 0, "1"], ({ namespaces }) => (namespaces[PATH] = "1"), false],
   ["whose namespace may exist unseen", ["/elsewhere/a", 0, "1"], nothing, false],
-  ["whose process has ended, while others may be in its namespace", ["/proc/7/ns/net", 0, "1"], endUnnoticed, false],
+  ["whose process has ended, while others may be in its namespace", ["/proc/7/ns/net", 0, "1"], withFolder("/proc/7/ns"), false],
+  ["whose process has closed the namespace, which others may have", ["/proc/7/fd/12", 0, "1"], withFolder("/proc/7/fd"), false],
+  ["whose namespace is gone, and was called almost as that of a process", ["/run/netns/net", 0, "1"], nothing, true],
   ["whose own ADD held it last", [PATH, 0, "1"], holdIn(PATH, "1"), true],
   ["that an ADD in another namespace has", [PATH, 0, "1"], holdIn("/run/netns/b", "1"), false],
   ["that an ADD in a namespace of the same path has", [PATH, 0, "1"], holdIn(PATH, "2"), false],
