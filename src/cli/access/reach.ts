@@ -105,6 +105,6 @@ export function originOfEtcd({ endpoints, discoverySrv }: EtcdConfig, cli: Cli):
 }
 
 function toCurl(url: string, files: Readonly<Record<string, string | undefined>>): string {
-  const given = Object.entries(files).flatMap(([option, file]) => (file === undefined ? [] : [`--${option}`, toWord(file)]));
+  const given = Object.entries(files).flatMap(([option, file]) => (file === undefined ? [] : [`--${option}`, toFileWord(file)]));
   return ["curl -sS", `-m ${LIMIT}`, ...given, toWord(url)].join(" ");
 }

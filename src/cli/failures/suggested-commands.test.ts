@@ -128,6 +128,13 @@ test.each<[string[], Record<string, string>, Error, string, string]>([
     'the API server at "h/api/", as K8S_API_ENDPOINT says',
     "--cacert /ca https://h/readyz",
   ],
+  [
+    [],
+    { DATASTORE_TYPE: "kubernetes", K8S_API_ENDPOINT: "h", K8S_CA_FILE: "/dev/fd/63" },
+    KUBE_AWAY,
+    'the API server at "h", as K8S_API_ENDPOINT says',
+    "--cacert FILE https://h/readyz",
+  ],
 ])("a datastore that is away is told with who named it, and how to test that: %j %j", async (options, env, failure, text, next) => {
   // Without a command that needs the namespace of a kubeconfig's context.
   const stderr = await refused(failure, ["ipam", "show", ...options], env);
