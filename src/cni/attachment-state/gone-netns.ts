@@ -10,7 +10,7 @@ import type { Host } from "../host.ts";
 export function isNetnsGone({ kernel, files }: Pick<Host, "kernel" | "files">, path: string): boolean {
   try {
     using netns = kernel.openNetns(path);
-    return netns === undefined && isFolderOfGone(files, path);
+    return netns === undefined && canBeSeenGone(files, path);
   } catch {
     return false;
   }
@@ -19,8 +19,8 @@ export function isNetnsGone({ kernel, files }: Pick<Host, "kernel" | "files">, p
 /** `/proc/<pid>/ns/net`, `/proc/<pid>/fd/<n>`: without a namespace once the process has ended, or closed it, although others may be in it. */
 const OF_PROCESS = /\/(?:ns\/net|fd\/\d+)$/;
 
-/** Whether this process sees the folder of a namespace that is gone; else the namespace may exist unseen. */
-export function isFolderOfGone(files: Files, path: string): boolean {
+/** Whether this process sees a namespace's folder, in which its name is as long as it exists; else the namespace may exist unseen. */
+export function canBeSeenGone(files: Files, path: string): boolean {
   const end = path.lastIndexOf("/");
   return end > 0 && !OF_PROCESS.test(path) && files.exists(path.slice(0, end));
 }

@@ -84,3 +84,15 @@ test.each(["netplug", "netplug-ipam"])(
     expect(world.files[FILE]).toBeUndefined();
   },
 );
+
+test.each(["/proc/7/ns/net", "/proc/7/fd/9"])(
+  "so does one in such a namespace while the process has it, for nobody would see the end of it: %s",
+  (path) => {
+    const world = createWorld("netplug-ipam");
+    world.files[path.slice(0, path.lastIndexOf("/"))] = "";
+    world.namespaces[path] = "1";
+    Object.assign(world.call.environment, { netns: path });
+    leavePending(world.call, { path, id: "1", plugin: "netplug-ipam" });
+    expect(world.files[FILE]).toBeUndefined();
+  },
+);

@@ -2,7 +2,7 @@
 
 import { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import type { Netns } from "../../linux/netns.ts";
-import { isFolderOfGone } from "../attachment-state/gone-netns.ts";
+import { canBeSeenGone } from "../attachment-state/gone-netns.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
 import { NO_CONDITION, type PendingRelease, readPending, writePending } from "../attachment-state/pending-file.ts";
@@ -60,11 +60,11 @@ function conditionOf(
   } catch {
     return undefined;
   }
-  if (netns === undefined) return isFolderOfGone(files, path) ? conditionOfGone(plugin, path, hold) : undefined;
+  if (netns === undefined) return canBeSeenGone(files, path) ? conditionOfGone(plugin, path, hold) : undefined;
   using existing = netns;
   // Nobody knows whose interface it was, but it is not there.
   if (isMain(plugin) && hold?.plugin === undefined && !hasInterface(kernel, existing, ifName)) return NO_CONDITION;
-  return { path: existing.path, id: existing.id };
+  return canBeSeenGone(files, path) ? { path: existing.path, id: existing.id } : undefined;
 }
 
 /** A DEL for addresses alone may name a namespace that never was; one that an ADD has opened ended with what was in it. */
