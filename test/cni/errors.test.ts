@@ -263,7 +263,7 @@ describe("the network config", () => {
     const config = node.config({ name: "bad-input", policy: { type: "k8s" } });
     const env = { K8S_API_ENDPOINT: "https://127.0.0.1:1", K8S_API_TOKEN: "t", NETPLUG_K8S_CA_FILE: "/none.pem" };
     const { code, msg } = await refusal({ config, env, args: "K8S_POD_NAMESPACE=default;K8S_POD_NAME=web" });
-    expect([code, msg]).toEqual([7, 'read certificate authority "/none.pem" of NETPLUG_K8S_CA_FILE: it cannot be read']);
+    expect([code, msg]).toEqual([7, 'read certificate authority "/none.pem" of NETPLUG_K8S_CA_FILE: no such file']);
   });
 });
 

@@ -16,7 +16,7 @@ const ETCD = { ETCD_ENDPOINTS: "https://127.0.0.1:1" };
 
 test.each<[Record<string, string>, string]>([
   [{ DATASTORE_TYPE: "foo" }, 'choose datastore: got type "foo" of DATASTORE_TYPE, want "etcdv3" or "kubernetes"'],
-  [{ ...KUBE, K8S_CA_FILE: "/none.pem" }, 'read certificate authority "/none.pem" of K8S_CA_FILE: it cannot be read'],
+  [{ ...KUBE, K8S_CA_FILE: "/none.pem" }, 'read certificate authority "/none.pem" of K8S_CA_FILE: no such file'],
   [{ ...KUBE, NETPLUG_K8S_CA_FILE: "/dev/null" }, 'read certificate authority "/dev/null" of NETPLUG_K8S_CA_FILE: it is no PEM'],
   [{ ...KUBE, K8S_API_ENDPOINT: "foo:bar:baz" }, 'read K8S_API_ENDPOINT: got "foo:bar:baz", want https://host:port'],
   [{ ...KUBE, K8S_API_TOKEN: "a\nb" }, "use token of K8S_API_TOKEN: it holds a line break"],
@@ -41,7 +41,7 @@ test.each<[string, string]>([
   ["datastoreType: foo", 'choose datastore: got type "foo" of datastoreType in FILE, want'],
   [
     "datastoreType: kubernetes, k8sAPIEndpoint: 'https://127.0.0.1:1', k8sCAFile: /none.pem",
-    'authority "/none.pem" of k8sCAFile in FILE: it cannot',
+    'authority "/none.pem" of k8sCAFile in FILE: no such file',
   ],
   ["datastoreType: kubernetes, kubeconfig: /none", '"/none": no such file\n  the kubeconfig is the one that kubeconfig in FILE names\n'],
   ["etcdEndpoints: 'http://a:b:c'", 'parse etcdEndpoints in FILE "http://a:b:c": want'],

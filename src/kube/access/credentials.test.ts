@@ -88,7 +88,7 @@ describe("a token file", () => {
   });
 
   test.each([
-    ["missing", {}, "it cannot be read"],
+    ["missing", {}, "no such file"],
     ["unreadable", { "/t": null }, "it cannot be read"],
     ["empty", { "/t": "\n" }, "it is empty"],
   ])("that is %s is code 108 and says which", async (_name, files, fault) => {
@@ -144,7 +144,7 @@ test.each([
   [
     "a certificate that is missing",
     { "client-certificate": "/c", "client-key": "/c" },
-    'read client-certificate "/c" of user "u" in kubeconfig "/k": it cannot be read',
+    'read client-certificate "/c" of user "u" in kubeconfig "/k": no such file',
   ],
   [
     "a key that is no PEM",

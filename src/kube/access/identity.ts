@@ -121,6 +121,11 @@ function readNamed({ file, label }: Extract<PemSource, { readonly file: string }
 }
 
 function describeUnread(path: string, files: Files): string {
+  try {
+    if (files.readText(path) === undefined) return "no such file";
+  } catch {
+    // It is there.
+  }
   return describeFolder(path, files) ?? "it cannot be read";
 }
 
