@@ -29,6 +29,7 @@ test.each<[string | undefined, string]>([
   [undefined, "there is no such file"],
   ["", "got nothing, want an object of kind NetplugAPIConfig"],
   ["- a\n", "got a list, want an object"],
+  ["spec: {}\n", 'kind: got nothing, want "NetplugAPIConfig"'],
   ["kind: IPPool\n", 'kind: got "IPPool", want "NetplugAPIConfig"'],
   [file("etcdEndpoint: http://a:2379"), 'spec: unknown field "etcdEndpoint"; the nearest known one is "etcdEndpoints"'],
   [file("etcdPassword: 007"), "spec.etcdPassword: got a number, want a text; put it in quotes"],

@@ -44,9 +44,9 @@ async function parseConfigFile(name: string, text: string): Promise<DatastoreSet
   });
   if (others.length > 0) fail(`got ${others.length + 1} documents, want one`);
   if (!isJsonObject(document)) return fail(`got ${quoteKind(document)}, want an object of kind ${CONFIG_KIND}`);
-  if (document["kind"] !== CONFIG_KIND) fail(`kind: got ${quoteValue(document["kind"] ?? null)}, want "${CONFIG_KIND}"`);
+  if (document["kind"] !== CONFIG_KIND) fail(`kind: got ${quoteValue(document["kind"])}, want "${CONFIG_KIND}"`);
   if ((document["apiVersion"] ?? API_VERSION) !== API_VERSION)
-    fail(`apiVersion: got ${quoteValue(document["apiVersion"] ?? null)}, want "${API_VERSION}"`);
+    fail(`apiVersion: got ${quoteValue(document["apiVersion"])}, want "${API_VERSION}"`);
   const spec = document["spec"] ?? {};
   if (!isJsonObject(spec)) return fail(`spec: got ${quoteKind(spec)}, want an object`);
   const known = Object.keys(DATASTORE_VARIABLES);
