@@ -16,11 +16,16 @@ export function isNetnsGone({ kernel, files }: Pick<Host, "kernel" | "files">, p
   }
 }
 
-/** `/proc/<pid>/ns/net`, `/proc/<pid>/fd/<n>`: without a namespace once the process has ended, or closed it, although others may be in it. */
+/** `/proc/<pid>/ns/net`, `/proc/<pid>/fd/<n>`. */
 const OF_PROCESS = /\/(?:ns\/net|fd\/\d+)$/;
+
+/** Whether the path is without its namespace once a process has ended, or closed it, although others may be in it: nobody sees when it is gone. */
+export function isNamedByProcess(path: string): boolean {
+  return OF_PROCESS.test(path);
+}
 
 /** Whether this process sees a namespace's folder, in which its name is as long as it exists; else the namespace may exist unseen. */
 export function canBeSeenGone(files: Files, path: string): boolean {
   const end = path.lastIndexOf("/");
-  return end > 0 && !OF_PROCESS.test(path) && files.exists(path.slice(0, end));
+  return end > 0 && !isNamedByProcess(path) && files.exists(path.slice(0, end));
 }

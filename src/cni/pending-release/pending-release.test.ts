@@ -66,9 +66,12 @@ describe("the pending release of a DEL under way", () => {
     expect(preparePendingOfDel(createLocalWorld().call)).toBeUndefined();
   });
 
-  test("is not made for a hold of a namespace that nobody opened", () => {
+  test.each([
+    ["that nobody opened", { id: "" }],
+    ["that only a process names", { path: "/proc/7/ns/net" }],
+  ])("is not made for a hold of a namespace %s", (_what, held) => {
     const world = createLocalWorld();
-    pendingOfDel(world).write({ ...HELD, id: "" });
+    pendingOfDel(world).write({ ...HELD, ...held });
     expect(world.files).toEqual({});
   });
 

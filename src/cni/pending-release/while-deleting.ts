@@ -4,6 +4,7 @@
  */
 
 import type { LocalCall } from "../call.ts";
+import { isNamedByProcess } from "../attachment-state/gone-netns.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
 import { lastArrival, type PendingRelease, writePending } from "../attachment-state/pending-file.ts";
@@ -37,8 +38,8 @@ export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
   let afterDel: PendingRelease | undefined;
   return {
     write({ path, id, isOver }) {
-      // A path that named no namespace: nothing would tell when the addresses are out of use.
-      if (id === "") return;
+      // Nothing would tell when the addresses are out of use.
+      if (id === "" || isNamedByProcess(path)) return;
       tolerate(call, () => {
         // An earlier call knew more.
         if (hasNodeFile(call, "unreleased")) return;
