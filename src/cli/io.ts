@@ -3,7 +3,6 @@
 import type { DatastoreConfig, KubernetesConfig } from "../datastore/config/datastore-config.ts";
 import type { DatastoreSettings } from "../datastore/config/datastore-settings.ts";
 import type { Datastore } from "../datastore/datastore.ts";
-import type { ReadKubeconfigFile } from "../kube/access/kubeconfig.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock, Files, Random } from "../lib/ports.ts";
 import { toVisibleLines } from "../lib/visible-text.ts";
@@ -49,13 +48,15 @@ export interface CliIo {
   readInput(source: string, limitBytes: number, what?: string): Promise<string | undefined>;
   /** Whether what a path leads to gives its content to one reader only, who may have to wait for it. */
   isPipeAt(path: string): boolean;
+  /** What it gives until it ends, waited for. @returns undefined when there is no such file @throws NetplugError ioFailure */
+  readPipe(path: string): string | undefined;
   makeUuid(): string;
   /** @param onUnread gets what cannot be read of them, and why @throws {KernelError} @throws NetplugError ioFailure */
   readHostAddresses(onUnread: (text: string) => void): Promise<readonly HostAddress[]>;
-  /** @param openKube gives the client of a datastore on the Kubernetes API, which closes it @throws NetplugError invalidConfig */
-  openDatastore(config: DatastoreConfig, openKube?: OpenKube): Datastore;
-  /** A client of the Kubernetes API, which is loaded by the first who wants one. */
-  openKube(config: KubernetesConfig, readKubeconfigFile: ReadKubeconfigFile): Promise<KubeClient>;
+  /** @param files has the certificates and tokens @param openKube gives the client of a datastore on the Kubernetes API, which closes it @throws NetplugError invalidConfig */
+  openDatastore(config: DatastoreConfig, files: Files, openKube?: OpenKube): Datastore;
+  /** A client of the Kubernetes API, which is loaded by the first who wants one. @param files has the kubeconfig and what it names */
+  openKube(config: KubernetesConfig, files: Files): Promise<KubeClient>;
 }
 
 /** Gives each who asks the same client. */
@@ -83,8 +84,6 @@ export interface Cli {
   readonly role: Role;
   /** What the file of datastore access says, which is read once. @throws {CommandFailed} a file that is missing although it is named, or that makes no sense */
   readonly settingsOfFile: () => Promise<DatastoreSettings>;
-  /** A pipe among them is read once. */
-  readonly readKubeconfigFile: ReadKubeconfigFile;
 }
 
 /** Writes one line to stdout, or several; of control characters only those between them. */

@@ -3,7 +3,6 @@
 import { run } from "@stricli/core";
 import { VERSION } from "../lib/version.ts";
 import { fileSettingsOf } from "./access/config-file.ts";
-import { kubeconfigReaderOf } from "./access/kubeconfig-file.ts";
 import { buildCli, commandOf } from "./grammar/app.ts";
 import { toStrayFault } from "./grammar/argument-fault.ts";
 import { type CliContext, NO_PROPOSALS } from "./grammar/context.ts";
@@ -11,6 +10,7 @@ import { EXIT, statusOf, toFailureText, UsageError } from "./failures/failure.ts
 import { type Invocation, toCommandLine } from "./failures/suggested-commands.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
+import { withoutPipes, withPipesOnce } from "./streams/pipes-once.ts";
 import { withProgress } from "./streams/progress.ts";
 import { withStdinOnce } from "./streams/stdin-once.ts";
 import { parseCommandLine } from "./grammar/command-line.ts";
@@ -25,7 +25,7 @@ import { commandMeantBy } from "./arguments/other-tools.ts";
  */
 export async function runCli(argv: readonly string[], givenIo: CliIo, program = "netplugctl"): Promise<number> {
   // Who completes a word is typing it.
-  const io = argv[0] === "__complete" ? givenIo : withStdinOnce(withProgress(givenIo));
+  const io = argv[0] === "__complete" ? withoutPipes(givenIo) : withPipesOnce(withStdinOnce(withProgress(givenIo)));
   if (argv.length === 1 && argv[0] === "--version") {
     io.stdout.write(`netplug ${VERSION}\n`);
     return EXIT.done;
@@ -63,7 +63,7 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
   const context: CliContext = {
     ...base,
     propose: NO_PROPOSALS,
-    cli: { io, options, program, settingsOfFile: fileSettingsOf(io, options.config), readKubeconfigFile: kubeconfigReaderOf(io) },
+    cli: { io, options, program, settingsOfFile: fileSettingsOf(io, options.config) },
   };
   await run(buildCli(program, named), words, context);
   if (status !== undefined) return status;

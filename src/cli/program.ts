@@ -5,7 +5,7 @@ import { systemClock } from "../lib/clock.ts";
 import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
 import { takeLock } from "../linux/flock.ts";
-import { isPipeAt, openLog, readInput } from "../linux/input.ts";
+import { isPipeAt, openLog, readInput, readPipe } from "../linux/input.ts";
 import type { Processes } from "../lib/ports.ts";
 import { endProcesses, linuxProcesses } from "../linux/processes.ts";
 import { wasClosed } from "../linux/standard-streams.ts";
@@ -42,16 +42,17 @@ export async function runAsProgram(argv: readonly string[], program: string): Pr
     openLog,
     readInput,
     isPipeAt,
+    readPipe,
     makeUuid: () => crypto.randomUUID(),
     readHostAddresses: async (onUnread) => {
       const { readHostAddresses } = await import("./host/host-addresses.ts");
       const { readCachedAddresses } = await import("./host/cached-addresses.ts");
       return [...readHostAddresses(), ...readCachedAddresses(linuxFiles, onUnread)];
     },
-    openDatastore: (config, openClient) => openDatastore(config, { ...ports, kubernetes: { ...kubernetes, openClient } }),
-    openKube: async (config, readKubeconfigFile) => {
+    openDatastore: (config, files, openClient) => openDatastore(config, { ...ports, files, kubernetes: { ...kubernetes, openClient } }),
+    openKube: async (config, files) => {
       const { KubeClient } = await import("../kube/client.ts");
-      return new KubeClient(config, { ...ports, ...kubernetes, readKubeconfigFile }, { ...config, protocol: "http2" });
+      return new KubeClient(config, { ...ports, ...kubernetes, files }, { ...config, protocol: "http2" });
     },
   };
   const status = await runCli(argv, io, program);

@@ -2,8 +2,9 @@
 
 import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import { toSourceText } from "../lib/source-name.ts";
+import { O_RDONLY } from "./constants.ts";
 import { isPipe } from "./file-type.ts";
-import { linuxFiles } from "./files.ts";
+import { linuxFiles, openFile, readToEnd } from "./files.ts";
 import { type FileStat, statPath } from "./stat.ts";
 
 /** A file that is read in parts. */
@@ -35,6 +36,17 @@ export async function readInput(source: string, limitBytes: number, what?: strin
 export function isPipeAt(path: string): boolean {
   const stat = tryStat(path);
   return stat !== undefined && isPipe(stat);
+}
+
+/**
+ * What a pipe gives until it ends. Blocks the process until then: for those who can do nothing without it.
+ *
+ * @returns undefined when there is no such file
+ * @throws {KernelError} ioFailure @throws NetplugError ioFailure
+ */
+export function readPipe(path: string): string | undefined {
+  using fd = openFile(path, O_RDONLY);
+  return fd === undefined ? undefined : new TextDecoder().decode(readToEnd(fd.number, path));
 }
 
 const FOLDER = "it is a folder, want a file";

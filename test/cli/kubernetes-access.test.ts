@@ -185,8 +185,8 @@ always.each(["version", "init", "get pools", "ipam check"])(
 );
 
 /** For what only a shell gives: `<(command)`. */
-function runInBash(line: string): readonly [status: number, stdout: string, stderr: string] {
-  const { exitCode, stdout, stderr } = Bun.spawnSync(["bash", "-c", `${distFolder}/netplugctl ${line}`], {
+function runInBash(line: string, environment = ""): readonly [status: number, stdout: string, stderr: string] {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(["bash", "-c", `${environment} ${distFolder}/netplugctl ${line}`], {
     env: { PATH: process.env["PATH"] },
   });
   return [exitCode, stdout.toString(), stderr.toString()];
@@ -242,6 +242,17 @@ describe("commands that look beyond the datastore", () => {
     // Who is refused looks once more for credentials.
     const refused = `<(sed 's/client-certificate: .*/token: none/; /client-key:/d' ${kubeconfigFile})`;
     expect(runInBash(`get tiers --kubeconfig ${refused}`)).toEqual([1, "", expect.stringContaining("does not accept")]);
+  });
+
+  test("wait for a certificate authority that comes by a pipe, and know it when they are refused (needs cluster)", () => {
+    const { url, token, caFile } = world.api;
+    const ask = (given: string) =>
+      runInBash(
+        "get tiers -o name",
+        `DATASTORE_TYPE=kubernetes K8S_API_ENDPOINT=${url} K8S_API_TOKEN=${given} K8S_CA_FILE=<(sleep 0.2; cat ${caFile})`,
+      );
+    expect(ask(token)).toEqual([0, FOUND.stdout, ""]);
+    expect(ask("none")).toEqual([1, "", expect.stringContaining("does not accept")]);
   });
 });
 

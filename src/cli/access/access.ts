@@ -46,7 +46,7 @@ export async function withDatastore<T>(
       (name) => originOf(name, cli),
     );
   const openKube = config.type === "kubernetes" ? kubeOpenerOf(cli, config.kubernetes) : undefined;
-  const datastore = tellingReads(cli.io.openDatastore(config, openKube), cli.io.progress);
+  const datastore = tellingReads(cli.io.openDatastore(config, cli.io.files, openKube), cli.io.progress);
   try {
     return await withAdvice(cli, config, () => work(datastore, openKube));
   } finally {
@@ -57,7 +57,7 @@ export async function withDatastore<T>(
 
 function kubeOpenerOf(cli: Cli, config: KubernetesConfig): OpenKube {
   let opening: Promise<KubeClient> | undefined;
-  return () => (opening ??= cli.io.openKube(config, cli.readKubeconfigFile));
+  return () => (opening ??= cli.io.openKube(config, cli.io.files));
 }
 
 /** Warns that `--kubeconfig` or `--context` is not used with etcd: the answer is not from the cluster that it names. */
@@ -85,7 +85,7 @@ export async function withAdvice<T>(cli: Cli, config: DatastoreConfig, work: () 
 
 /** Opens the Kubernetes API for work outside the datastore, such as CRDs. */
 export async function withKube<T>(cli: Cli, settings: KubernetesConfig, work: (client: KubeClient) => Promise<T>): Promise<T> {
-  const client = await cli.io.openKube(settings, cli.readKubeconfigFile);
+  const client = await cli.io.openKube(settings, cli.io.files);
   try {
     return await withAdvice(cli, { type: "kubernetes", kubernetes: settings }, () => work(client));
   } finally {

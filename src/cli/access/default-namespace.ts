@@ -9,7 +9,6 @@ export async function defaultNamespaceOf(cli: Cli): Promise<string> {
   const config = await datastoreConfigOf(cli);
   if (config.type !== "kubernetes") return DEFAULT_NAMESPACE;
   const { resolveAccess } = await import("../../kube/access/resolve-access.ts");
-  const { io, readKubeconfigFile } = cli;
-  const access = await withAdvice(cli, config, () => resolveAccess(config.kubernetes, { ...io, readKubeconfigFile }));
+  const access = await withAdvice(cli, config, () => resolveAccess(config.kubernetes, cli.io));
   return access.namespace ?? DEFAULT_NAMESPACE;
 }

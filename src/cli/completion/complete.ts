@@ -29,10 +29,8 @@ export async function complete(
     const { before, partial, attached } = splitPartial(argv);
     const { options, words } = parseCommandLine(before);
     const silent = { ...io, stderr: { isTerminal: false, write: () => undefined, drained: async () => true } };
-    // Who types does not wait for a pipe, and what it gives is for the command that is being typed.
-    const readFile = async (path: string): Promise<string | undefined> => (io.isPipeAt(path) ? undefined : io.files.readText(path));
-    const settingsOfFile = fileSettingsOf({ ...silent, readInput: readFile }, options.config);
-    const cli: Cli = { io: silent, options, program, role: "netplug-view", settingsOfFile, readKubeconfigFile: readFile };
+    const settingsOfFile = fileSettingsOf(silent, options.config);
+    const cli: Cli = { io: silent, options, program, role: "netplug-view", settingsOfFile };
     const propose = proposalsOf(cli, words);
     const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl", commandOf(words)), [...words, partial], {
       ...context,

@@ -23,7 +23,7 @@ test.each<[access: Partial<ServerAccess>, caText: string | undefined]>([
 ])("the plugin reaches the API server as the installer does: %j", async (more, caText) => {
   const access = { ...PLAIN, ...more };
   const files = memoryFiles({ "/k": toKubeconfig(access, "netplug-cni", "secret") });
-  expect(toKubeconfigAccess(await readKubeconfig("/k", { files }), {})).toMatchObject({
+  expect(toKubeconfigAccess(await readKubeconfig("/k", files), {})).toMatchObject({
     ...access,
     ca: caText === undefined ? undefined : { text: caText },
     user: { token: "secret" },

@@ -23,27 +23,17 @@ export interface Kubeconfig {
   readonly label: string;
 }
 
-/** Reads one file. @returns undefined when there is no such file */
-export type ReadKubeconfigFile = (path: string) => Promise<string | undefined>;
-
-/** What kubeconfigs are read from. */
-export interface KubeconfigPorts {
-  readonly files: Files;
-  /** For whoever waits for what comes by a pipe. @default at once, from `files` */
-  readonly readKubeconfigFile?: ReadKubeconfigFile | undefined;
-}
-
 /**
  * Reads what a setting or `KUBECONFIG` names. The first file that has an entry, or a current context, has it for all.
  *
  * @param setting one path, or several with colons between them
  * @throws NetplugError invalidConfig naming the file
  */
-export async function readKubeconfig(setting: string, ports: KubeconfigPorts): Promise<Kubeconfig> {
-  const paths = splitPaths(setting, ports.files);
+export async function readKubeconfig(setting: string, files: Files): Promise<Kubeconfig> {
+  const paths = splitPaths(setting, files);
   const read: Kubeconfig[] = [];
   for (const path of paths) {
-    const text = await readFile(path, ports);
+    const text = readFile(path, files);
     if (text !== undefined) read.push(toKubeconfig(await parseDocument(text, path), path));
   }
   const [first, ...others] = read;
@@ -60,9 +50,9 @@ function splitPaths(setting: string, files: Files): readonly string[] {
   return [...new Set(setting.split(":"))].filter((path) => path !== "");
 }
 
-async function readFile(path: string, { files, readKubeconfigFile }: KubeconfigPorts): Promise<string | undefined> {
+function readFile(path: string, files: Files): string | undefined {
   try {
-    return readKubeconfigFile === undefined ? files.readText(path) : await readKubeconfigFile(path);
+    return files.readText(path);
   } catch (cause) {
     const fault = describeFolder(path, files) ?? "it cannot be read";
     throw new NetplugError("invalidConfig", `read kubeconfig ${quote(path)}: ${fault}`, { cause, details: messageOf(cause) });

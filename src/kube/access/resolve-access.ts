@@ -6,23 +6,21 @@ import type { KubeAccess, KubeSettings } from "./access.ts";
 import { ANONYMOUS, BARE_ACCESS } from "./access.ts";
 import type { PodPorts } from "./in-cluster.ts";
 import { readInClusterAccess } from "./in-cluster.ts";
-import type { KubeconfigPorts } from "./kubeconfig.ts";
 import { readKubeconfig } from "./kubeconfig.ts";
 import { toKubeconfigAccess } from "./kubeconfig-access.ts";
 import { normaliseApiRoot } from "./server-url.ts";
-
-/** What access is found in. */
-export interface ResolvePorts extends PodPorts, KubeconfigPorts {}
 
 /**
  * Finds out where the API server is and who we are to it. Certificates and tokens in files are not read yet.
  *
  * @throws NetplugError invalidConfig naming what is missing or wrong, with file and entry
  */
-export async function resolveAccess(settings: KubeSettings, ports: ResolvePorts): Promise<KubeAccess> {
+export async function resolveAccess(settings: KubeSettings, ports: PodPorts): Promise<KubeAccess> {
   const kubeconfig = settings.kubeconfig ?? findDefault(settings, ports);
   const found =
-    kubeconfig === undefined ? withoutKubeconfig(settings, ports) : toKubeconfigAccess(await readKubeconfig(kubeconfig, ports), settings);
+    kubeconfig === undefined
+      ? withoutKubeconfig(settings, ports)
+      : toKubeconfigAccess(await readKubeconfig(kubeconfig, ports.files), settings);
   return replace(found, settings);
 }
 

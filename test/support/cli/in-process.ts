@@ -4,7 +4,7 @@ import { DEFAULT_CONFIG_FILE } from "../../../src/cli/access/config-file.ts";
 import { type HostAddress, readHostAddresses } from "../../../src/cli/host/host-addresses.ts";
 import type { CliIo } from "../../../src/cli/io.ts";
 import { runCli } from "../../../src/cli/main.ts";
-import { isPipeAt, openLog, readInput } from "../../../src/linux/input.ts";
+import { isPipeAt, openLog, readInput, readPipe } from "../../../src/linux/input.ts";
 import type { Datastore } from "../../../src/datastore/datastore.ts";
 import { openDatastore } from "../../../src/datastore/open.ts";
 import { KubeClient } from "../../../src/kube/client.ts";
@@ -59,11 +59,13 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
       return source in files ? files[source] : await readInput(source, ...how);
     },
     isPipeAt,
+    readPipe,
     makeUuid: () => crypto.randomUUID(),
     readHostAddresses: async (onUnread) => (hostAddresses ?? readHostAddresses)(onUnread),
-    openDatastore: (config, openClient) => instead(openDatastore(config, { ...ports, kubernetes: { ...kubernetes, openClient } })),
-    openKube: async (config, readKubeconfigFile) =>
-      new KubeClient(config, { ...ports, ...kubernetes, readKubeconfigFile }, { ...config, protocol: "http2" }),
+    openDatastore: (config, itsFiles, openClient) =>
+      instead(openDatastore(config, { ...ports, files: itsFiles, kubernetes: { ...kubernetes, openClient } })),
+    openKube: async (config, itsFiles) =>
+      new KubeClient(config, { ...ports, ...kubernetes, files: itsFiles }, { ...config, protocol: "http2" }),
   };
   return { status: await runCli(argv, io, program), ...texts };
 }
