@@ -10,6 +10,7 @@ import { netplugctl } from "../support/cli/netplugctl.ts";
 import { startOnTerminal, type TerminalSession } from "../support/programs/terminal.ts";
 import { createNode, createPod, deletePod } from "../support/servers/kubernetes.ts";
 import { untilAllowed } from "../support/servers/rights.ts";
+import { eventually } from "../support/time/eventually.ts";
 
 const etcd = shareEtcdCliWorld();
 beforeEach(() => etcd.reset());
@@ -109,8 +110,13 @@ onEtcd("a program gets an object on each line, of the namespace and the labels t
   expect(value).toEndWith("}\n");
   expect(JSON.parse(value)).toMatchObject({ type: "ADDED", object: { kind: "WorkloadEndpoint", metadata: { name: "n1-cni-c1-eth0" } } });
   await reader.cancel();
-  await etcd.create(endpoint("c2", "prod"));
-  expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
+  let count = 1;
+  // The pipe is closed some time after that, and what is written before goes through.
+  await eventually(async () => {
+    await etcd.create(endpoint(`c${++count}`, "prod"));
+    expect(child.exitCode).toBe(0);
+  });
+  expect(await child.stderr.text()).toBe("");
 });
 
 onKubernetes(
