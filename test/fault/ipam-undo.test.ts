@@ -8,8 +8,9 @@ import type { Host } from "../../src/cni/host.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { Json } from "../support/programs/cni-call.ts";
+import { TestNetns } from "../support/node/netns.ts";
 import { pendingReleasesOf } from "../support/node/pending-releases.ts";
-import { afterStep, isCommit, isRead } from "./support/at-step.ts";
+import { afterStep, beforeStep, isCommit, isRead } from "./support/at-step.ts";
 import { IPAM_ALONE } from "./support/flows.ts";
 import { allocatedIn } from "./support/judge.ts";
 import type { FaultNode } from "./support/node.ts";
@@ -151,3 +152,15 @@ test.concurrent.each<[what: string, earlier: Change, left: Left]>([
   await codeOf(node, earlier);
   expect([await codeOf(node, unreadable), await leftOn(node)]).toEqual([108, left]);
 });
+
+test.concurrent(
+  "what one leaves stays where an earlier DEL of its container is under way, which ends only what it has noted itself",
+  async () => {
+    await using node = await startNode(IPAM_ALONE);
+    using earlier = new TestNetns();
+    expect((await node.call("ADD", { netns: earlier.path })).status).toBe(0);
+    const addAgain = async (): Promise<void> => void (await node.call("ADD", { host: unheardAndAway }));
+    expect((await node.call("DEL", { netns: earlier.path, host: beforeStep(isRead, addAgain) })).stdout).toBe("");
+    expect(await leftOn(node)).toEqual({ allocated: 2, pending: ["is there"] });
+  },
+);

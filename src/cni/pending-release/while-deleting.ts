@@ -15,7 +15,7 @@ export interface PendingOfDel {
   readonly write: (hold: HoldNote) => void;
   /**
    * Removes it: the DEL has released what there is, or is run again. It stays where the ADD was killed, because that ADD's last request may still
-   * arrive.
+   * arrive, and where a newer ADD has the attachment, whose own it may be by now.
    */
   drop(): void;
   /**
@@ -51,7 +51,9 @@ export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
       });
     },
     drop() {
-      if (afterDel?.until === 0) tolerate(call, () => removeNodeFile(call, "unreleased"));
+      tolerate(call, () => {
+        if (afterDel?.until === 0 && !hasNodeFile(call, "attached")) removeNodeFile(call, "unreleased");
+      });
     },
     afterDel: () => afterDel,
   };
