@@ -175,15 +175,18 @@ test.concurrent("a record without addresses of ours is found, too", async () => 
   expect(await node.verify()).toEqual([]);
 });
 
-test.concurrent("an ADD of which everything is answered leaves its DEL nothing to note", async () => {
-  await using node = await startNode(NETPLUG);
-  using pod = new TestNetns();
-  const ofPod = { netns: pod.path, config: { ...WITHOUT_WAIT, ipam: { type: "netplug-ipam", ipv4_pools: ["none"] } } };
-  expect((await node.call("ADD", ofPod)).json?.code).toBe(100);
-  expect((await node.call("DEL", ofPod)).stdout).toBe("");
-  expect(pendingReleasesOf(node)).toEqual([]);
-  expect(await node.verify()).toEqual([]);
-});
+test.concurrent.each([NETPLUG, IPAM_ALONE])(
+  "an ADD of which everything is answered leaves its DEL nothing to note: $name",
+  async (flow) => {
+    await using node = await startNode(flow);
+    using pod = new TestNetns();
+    const ofPod = { netns: pod.path, config: { ...WITHOUT_WAIT, ipam: { type: "netplug-ipam", ipv4_pools: ["none"] } } };
+    expect((await node.call("ADD", ofPod)).json?.code).toBe(100);
+    expect((await node.call("DEL", ofPod)).stdout).toBe("");
+    expect(pendingReleasesOf(node)).toEqual([]);
+    expect(await node.verify()).toEqual([]);
+  },
+);
 
 test.concurrent("the same of an ADD whose namespace is removed before it can commit again", async () => {
   await using node = await startNode(NETPLUG);

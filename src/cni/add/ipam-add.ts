@@ -42,8 +42,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   const early = isPodLookedUp(call) ? undefined : toAddressRequest(call);
   // Addresses alone need no namespace: none named, or a path to something else, is no error here.
   using netns = openNetnsIfThere(kernel, call.environment.netns ?? "");
-  // Not disposed of: how the ADD ended matters only to a DEL of `netplug`.
-  const hold = new Hold(call, netns);
+  using hold = new Hold(call, netns);
   const pending = netns === undefined ? undefined : preparePendingOfAdd(call, netns, hold);
   const isEnded = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
   // What an earlier ADD may have got stays to be released, because nobody may be left who would call DEL for it.

@@ -140,6 +140,17 @@ test("a repeated ADD that fails hides no success from a GC", () => {
   expect(readHold(world.call)).toMatchObject({ succeededAt: 21_000, isOver: true });
 });
 
+test("the failure of an ADD of netplug-ipam is not noted in the file of another one in its namespace, which may be under way", () => {
+  const world = createWorld();
+  const first = hold(world, PATH, "netplug-ipam");
+  world.now = 21_000;
+  const second = hold(world, PATH, "netplug-ipam");
+  first[Symbol.dispose]();
+  expect(readHold(world.call)?.isOver).toBe(false);
+  second[Symbol.dispose]();
+  expect(readHold(world.call)?.isOver).toBe(true);
+});
+
 describe("a failed ADD is over only when nothing may arrive that was sent for it:", () => {
   const events = {
     sent: (held: Hold) => held.beforeCommit(),

@@ -58,7 +58,7 @@ export class CommitsUnderWay {
 
 /**
  * An ADD's hold of its attachment. It outlives the ADD: a DEL ends it. Disposing of it notes that the ADD is over, for that DEL, unless a commit
- * may still arrive.
+ * may still arrive, or another ADD may be under way.
  */
 export class Hold implements Disposable {
   /** Those of this ADD, and of others for its attachment. */
@@ -137,7 +137,7 @@ export class Hold implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (!this.#hasSucceeded && !this.commits.mayArrive) this.#append(() => "failed");
+    if (!this.#hasSucceeded && !this.commits.mayArrive && !this.isSuperseded()) this.#append(() => "failed");
   }
 
   #take(): void {
