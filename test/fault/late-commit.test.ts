@@ -10,6 +10,7 @@ import type { CommitResult, Datastore, Write } from "../../src/datastore/datasto
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
+import { openNetns } from "../../src/linux/netns.ts";
 import { TestNetns } from "../support/node/netns.ts";
 import { pendingReleasesOf } from "../support/node/pending-releases.ts";
 import { beforeStep, isCommit } from "./support/at-step.ts";
@@ -100,8 +101,8 @@ const later =
   (real: Host): Host => ({ ...real, clock: { ...real.clock, now: () => real.clock.now() + ms } });
 
 /** The first commit of the ADD is kept. @returns what further calls for the pod have in common, and how the commit arrives */
-async function addThatGivesUp(node: FaultNode, pod: TestNetns) {
-  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+async function addThatGivesUp(node: FaultNode, { path }: Pick<TestNetns, "path">) {
+  const ofPod = { netns: path, config: WITHOUT_WAIT };
   const { host, apply } = withLateCommit();
   expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
   return { ofPod, apply };
@@ -293,18 +294,23 @@ test.concurrent("the same of an ADD of netplug-ipam that is repeated, and cannot
   await expectReleasedByLastLook(node);
 });
 
-test.concurrent("the same of an ADD that was killed, and whose DEL fails", async () => {
-  await using node = await startNode(NETPLUG);
-  using pod = new TestNetns();
-  const { ofPod, apply } = await addThatGivesUp(node, pod);
-  asIfKilled(node);
-  expect((await node.call("DEL", { ...ofPod, host: away })).json?.code).toBe(11);
-  expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
-  await apply(node);
-  expect(allocatedIn(await node.changes())).toBe(2);
-  expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
-  expect(await node.verify()).toEqual([]);
-});
+test.concurrent.each(["by name", "by a file that a process has open"])(
+  "the same of an ADD that was killed, and whose DEL fails: the namespace is known %s",
+  async (how) => {
+    await using node = await startNode(NETPLUG);
+    using pod = new TestNetns();
+    using netns = openNetns(pod.path);
+    const path = how === "by name" ? pod.path : `/proc/self/fd/${String(netns?.fd.number)}`;
+    const { ofPod, apply } = await addThatGivesUp(node, { path });
+    asIfKilled(node);
+    expect((await node.call("DEL", { ...ofPod, host: away })).json?.code).toBe(11);
+    expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+    await apply(node);
+    expect(allocatedIn(await node.changes())).toBe(2);
+    expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
+  },
+);
 
 test.concurrent("the same of an ADD that was killed, and whose DEL meets a damaged block", async () => {
   await using node = await startNode(NETPLUG);

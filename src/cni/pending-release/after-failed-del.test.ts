@@ -59,7 +59,7 @@ test.each<[what: string, plugin: string, holder: string | undefined, change: (wo
 ])("what a DEL could not release: %s", (_what, plugin, holder, change, left) => {
   const world = createWorld(plugin);
   change(world);
-  leavePending(world.call, holder === undefined ? undefined : { path: NETNS, id: "1", plugin: holder });
+  leavePending(world.call, holder === undefined ? undefined : { path: NETNS, id: "1", plugin: holder, isOver: true });
   expect(world.files[FILE]).toBe(left);
 });
 
@@ -69,7 +69,7 @@ test.each([
 ])("a DEL of netplug-ipam in a namespace that is gone leaves nothing where the ADD was %s", (_where, place) => {
   const world = createWorld("netplug-ipam");
   withoutNetns(world);
-  leavePending(world.call, { ...place, plugin: "netplug-ipam" });
+  leavePending(world.call, { ...place, plugin: "netplug-ipam", isOver: true });
   expect(world.files[FILE]).toBeUndefined();
 });
 
@@ -80,7 +80,7 @@ test.each(["netplug", "netplug-ipam"])(
     const path = "/proc/7/ns/net";
     world.files["/proc/7/ns"] = "";
     Object.assign(world.call.environment, { netns: path });
-    leavePending(world.call, { path, id: "1", plugin: "netplug-ipam" });
+    leavePending(world.call, { path, id: "1", plugin: "netplug-ipam", isOver: true });
     expect(world.files[FILE]).toBeUndefined();
   },
 );
@@ -92,7 +92,7 @@ test.each(["/proc/7/ns/net", "/proc/7/fd/9"])(
     world.files[path.slice(0, path.lastIndexOf("/"))] = "";
     world.namespaces[path] = "1";
     Object.assign(world.call.environment, { netns: path });
-    leavePending(world.call, { path, id: "1", plugin: "netplug-ipam" });
+    leavePending(world.call, { path, id: "1", plugin: "netplug-ipam", isOver: true });
     expect(world.files[FILE]).toBeUndefined();
   },
 );

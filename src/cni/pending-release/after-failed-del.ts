@@ -5,7 +5,7 @@ import type { Netns } from "../../linux/netns.ts";
 import { canBeSeenGone } from "../attachment-state/gone-netns.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
-import { NO_CONDITION, type PendingRelease, readPending, writePending } from "../attachment-state/pending-file.ts";
+import { lastArrival, NO_CONDITION, type PendingRelease, readPending, writePending } from "../attachment-state/pending-file.ts";
 import { type Call, isMain, type LocalCall } from "../call.ts";
 import { findLink } from "../link/find.ts";
 import type { Kernel } from "../link/kernel.ts";
@@ -13,7 +13,7 @@ import { addressesOf } from "../protocol/result.ts";
 import type { PendingOfDel } from "./while-deleting.ts";
 
 /** What the ADD noted of the attachment that is of use here. */
-type KnownHold = Pick<HoldNote, "path" | "id" | "plugin"> | undefined;
+type KnownHold = Pick<HoldNote, "path" | "id" | "plugin" | "isOver"> | undefined;
 
 /**
  * Leaves to a later DEL what this one could not release, whatever the reason: the runtime may not repeat the DEL when the reason has passed. After
@@ -43,7 +43,9 @@ export function leavePending(call: LocalCall, hold: KnownHold, own?: PendingOfDe
     if (ownSoFar === undefined && earlier !== undefined && earlier.path !== condition.path) return;
     const { prevResult } = call.config;
     const addresses = prevResult === undefined ? (earlier?.addresses ?? []) : addressesOf(prevResult);
-    writePending(call, { ...condition, until: earlier?.until ?? 0, addresses, pod: call.args.pod ?? earlier?.pod });
+    // Where the DEL has noted nothing ahead, it waits for the last request of a killed ADD all the same.
+    const until = earlier?.until ?? (hold?.isOver === false ? lastArrival(call) : 0);
+    writePending(call, { ...condition, until, addresses, pod: call.args.pod ?? earlier?.pod });
   });
 }
 
