@@ -10,7 +10,7 @@ import type { Host } from "../host.ts";
 export function isNetnsGone({ kernel, files }: Pick<Host, "kernel" | "files">, path: string): boolean {
   try {
     using netns = kernel.openNetns(path);
-    return netns === undefined && canBeSeenGone(files, path);
+    return netns === undefined && isNameGone(files, path);
   } catch {
     return false;
   }
@@ -24,8 +24,12 @@ export function isNamedByProcess(path: string): boolean {
   return OF_PROCESS.test(path);
 }
 
-/** Whether this process sees a namespace's folder, in which its name is as long as it exists; else the namespace may exist unseen. */
-export function canBeSeenGone(files: Files, path: string): boolean {
+/**
+ * Whether this process sees a namespace's folder, and its name is not in it, as that of a link would be that leads to a process which has ended.
+ * Else the namespace may exist unseen.
+ */
+export function isNameGone(files: Files, path: string): boolean {
   const end = path.lastIndexOf("/");
-  return end > 0 && !isNamedByProcess(path) && files.exists(path.slice(0, end));
+  if (end <= 0 || isNamedByProcess(path)) return false;
+  return files.list(path.slice(0, end))?.includes(path.slice(end + 1)) === false;
 }

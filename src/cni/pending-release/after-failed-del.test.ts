@@ -17,6 +17,10 @@ function createWorld(plugin: string): LocalWorld {
 
 const nothing = (): void => {};
 const withoutNetns = ({ namespaces }: LocalWorld): void => void delete namespaces[NETNS];
+const withDanglingLink = (world: LocalWorld): void => {
+  withoutNetns(world);
+  world.files[NETNS] = "";
+};
 const withoutFolder = (world: LocalWorld): void => {
   withoutNetns(world);
   delete world.files["/run/netns"];
@@ -33,6 +37,7 @@ test.each<[what: string, plugin: string, holder: string | undefined, change: (wo
   ["netplug-ipam waits for the end of the namespace", "netplug-ipam", "netplug-ipam", nothing, `${NETNS}\n0\n1\n`],
   ["an interface whose namespace is gone waits for nothing", "netplug", undefined, withoutNetns, "\n0\n\n"],
   ["an interface whose namespace may exist unseen is left to nobody", "netplug", undefined, withoutFolder, undefined],
+  ["so is one whose namespace has a link for a name, which leads nowhere", "netplug", undefined, withDanglingLink, undefined],
   ["netplug-ipam without a namespace is left to nobody", "netplug-ipam", undefined, withoutNetns, undefined],
   [
     "netplug-ipam waits for the end of the ADD's namespace, which is gone",

@@ -2,7 +2,7 @@
 
 import { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import type { Netns } from "../../linux/netns.ts";
-import { canBeSeenGone } from "../attachment-state/gone-netns.ts";
+import { isNamedByProcess, isNameGone } from "../attachment-state/gone-netns.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { tolerate } from "../attachment-state/node-files.ts";
 import { lastArrival, NO_CONDITION, type PendingRelease, readPending, writePending } from "../attachment-state/pending-file.ts";
@@ -62,11 +62,11 @@ function conditionOf(
   } catch {
     return undefined;
   }
-  if (netns === undefined) return canBeSeenGone(files, path) ? conditionOfGone(plugin, path, hold) : undefined;
+  if (netns === undefined) return isNameGone(files, path) ? conditionOfGone(plugin, path, hold) : undefined;
   using existing = netns;
   // Nobody knows whose interface it was, but it is not there.
   if (isMain(plugin) && hold?.plugin === undefined && !hasInterface(kernel, existing, ifName)) return NO_CONDITION;
-  return canBeSeenGone(files, path) ? { path: existing.path, id: existing.id } : undefined;
+  return isNamedByProcess(path) ? undefined : { path: existing.path, id: existing.id };
 }
 
 /** A DEL for addresses alone may name a namespace that never was; one that an ADD has opened ended with what was in it. */

@@ -44,6 +44,13 @@ test.each<[what: string, note: readonly [path: string, leftMs: number, id: strin
   ["whose process has ended, while others may be in its namespace", ["/proc/7/ns/net", 0, "1"], withFolder("/proc/7/ns"), false],
   ["whose process has closed the namespace, which others may have", ["/proc/7/fd/12", 0, "1"], withFolder("/proc/7/fd"), false],
   ["whose namespace is gone, and was called almost as that of a process", ["/run/netns/net", 0, "1"], nothing, true],
+  ["whose namespace has a link for a name, which leads to a process that has ended", [PATH, 0, "1"], withFolder(PATH), false],
+  [
+    "whose namespace is gone from a folder that is called as those of processes",
+    ["/run/ns/net/a", 0, "1"],
+    withFolder("/run/ns/net"),
+    true,
+  ],
   ["whose own ADD held it last", [PATH, 0, "1"], holdIn(PATH, "1"), true],
   ["that an ADD in another namespace has", [PATH, 0, "1"], holdIn("/run/netns/b", "1"), false],
   ["that an ADD in a namespace of the same path has", [PATH, 0, "1"], holdIn(PATH, "2"), false],

@@ -27,8 +27,10 @@ export function createLocalWorld(netns?: string): LocalWorld {
     isNamed: ({ path, id }: { readonly path: string; readonly id: string }) => namespaces[path] === id,
     openRouteSocket: () => ({ dump: () => [], [Symbol.dispose]() {} }),
   };
-  const list = (folder: string): readonly string[] =>
-    Object.keys(files).flatMap((path) => (path.startsWith(`${folder}/`) ? [path.slice(folder.length + 1)] : []));
+  const list = (folder: string): readonly string[] | undefined => {
+    const names = Object.keys(files).flatMap((path) => (path.startsWith(`${folder}/`) ? [path.slice(folder.length + 1)] : []));
+    return names.length > 0 || files[folder] !== undefined ? names : undefined;
+  };
   const host = {
     clock,
     random: () => 0,
