@@ -1,10 +1,13 @@
 /** What a delegate holds, and what a record of ours says of it. */
 
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import type { Datastore, Write } from "../../src/datastore/datastore.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
+import { pendingReleasesOf } from "../support/node/pending-releases.ts";
 import { HOST_LOCAL } from "./support/flows.ts";
 import { findIncompleteness } from "./support/judge.ts";
 import type { FaultNode } from "./support/node.ts";
@@ -48,6 +51,19 @@ test.concurrent("a record that comes late, when its addresses are released alrea
   const added = await node.call("ADD");
   expect(findIncompleteness(HOST_LOCAL, added, await node.changes())).toEqual([]);
   expect((await node.call("DEL")).stdout).toBe("");
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent.each([
+  ["that reaches its datastore", {}, 0],
+  ["whose network config names no usable datastore", { etcd_endpoints: "ftp://127.0.0.1" }, 1],
+])("a DEL %s notes no release of what only the delegate can release, whatever became of the ADD", async (_which, config, status) => {
+  await using node = await startNode(HOST_LOCAL);
+  expect((await node.call("ADD", { host: withLateCommit().host })).json?.code).toBe(11);
+  // As if it was killed before its undo.
+  rmSync(join(node.folder, "unreleased"), { recursive: true });
+  expect((await node.call("DEL", { config })).status).toBe(status);
+  expect([node.isHeld(), pendingReleasesOf(node)]).toEqual([false, []]);
   expect(await node.verify()).toEqual([]);
 });
 
