@@ -38,10 +38,10 @@ export async function del(call: Call): Promise<void> {
     pending?.drop();
     const isAnyDue = await gathering;
     if (isAnyDue) await (await import("../pending-release/carry-out.ts")).carryOutPending(call);
-  } else if (link.ok && hasOwnIpam(call) && !ended.isTaken()) {
-    // What a newer ADD has is for the DEL of that ADD.
+  } else if (link.ok && hasOwnIpam(call)) {
     const { leavePendingUnlessRunAgain } = await import("../pending-release/after-failed-del.ts");
-    leavePendingUnlessRunAgain(call, store.error, ended.hold, pending);
+    // What a newer ADD has is for the DEL of that ADD.
+    if (!ended.isTaken()) leavePendingUnlessRunAgain(call, store.error, ended.hold, pending);
   }
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
 }
