@@ -6,7 +6,7 @@ import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { CniReply } from "../support/programs/cni.ts";
 import { TestNetns } from "../support/node/netns.ts";
-import { pendingReleasesOf } from "../support/node/pending-releases.ts";
+import { holdsOf, pendingReleasesOf } from "../support/node/pending-releases.ts";
 import { afterStep, beforeStep, beforeTurn, isCommit, isRead } from "./support/at-step.ts";
 import { eachStep } from "./support/enumerate.ts";
 import { IPAM_ALONE } from "./support/flows.ts";
@@ -324,6 +324,7 @@ describe("killed at each step", () => {
       const { killedAt, hasHalf, reply } = await node.callVictim(victim.program, "ADD", at, moment, { netns: pod.path });
       const found: string[] = [];
       if (killedAt === undefined && reply.status !== 0) found.push(`nothing was killed, but it failed: ${reply.stdout}`);
+      const pending = pendingReleasesOf(node);
       // Its last step: all was done, and DEL is called for it as for any other.
       if (killedAt === undefined || (killedAt === "files.remove" && moment === "after")) await expectDel(node, { netns: pod.path });
       await expectDel(node, LATER);
@@ -331,6 +332,8 @@ describe("killed at each step", () => {
       await expectDel(node, LATER);
       const changes = await node.changes();
       if (changes.length > 0) found.push(changes.join("; "));
+      found.push(...pendingReleasesOf(node).map((name) => `still pending: ${name}`));
+      found.push(...holdsOf(node).flatMap((name) => (pending.includes(name) ? [`still held: ${name}`] : [])));
       return { step: killedAt, hasHalf, faults: found };
     });
     expect(faults).toEqual([]);

@@ -6,7 +6,7 @@ import { type RecordQuery, recordQueryOf } from "../../endpoint/record.ts";
 import { attachmentKeyOf } from "../../ipam/request.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
-import { readHold } from "../attachment-state/hold-note.ts";
+import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
 import { fromFileName, fromRandomOne } from "../attachment-state/listed-files.ts";
 import { tolerate, folderOf, removeNodeFile } from "../attachment-state/node-files.ts";
 import { mayArrive, type PendingRelease, readPending } from "../attachment-state/pending-file.ts";
@@ -28,6 +28,8 @@ const PENDING_MS = 3_000;
 interface DueRelease extends AttachmentId, Pick<PendingRelease, "addresses" | "pod"> {
   /** Whether a later DEL must look again: a commit that was sent before may arrive yet. */
   readonly mayArrive: boolean;
+  /** When its ADD took the hold that still stands, in a namespace that is gone; undefined: none stands. */
+  readonly heldSince: number | undefined;
 }
 
 /** Whether there are pending releases that can be carried out now. */
@@ -69,10 +71,17 @@ async function releaseDue(call: Call, due: readonly DueRelease[]): Promise<void>
   for (let from = 0, count = 1; from < gone.length; from += count, count = Math.min(2 * count, ATTACHMENTS_PER_COMMIT)) {
     const outcomes = await settleBatch(gone.slice(from, from + count), release);
     steps.push(...outcomes);
-    for (const { ok, item } of outcomes) if (ok && !item.mayArrive) removeNodeFile(call, "unreleased", item);
+    for (const { ok, item } of outcomes) if (ok && !item.mayArrive) removeFilesOf(call, item);
     if (count > 1 && outcomes.every(({ ok }) => !ok)) break;
   }
   throwFirstFailure(steps);
+}
+
+/** Also the hold, unless an ADD has taken it since: where the ADD of `netplug-ipam` was killed, nobody may be left who would call the DEL that ends it. */
+function removeFilesOf(call: Call, attachment: DueRelease): void {
+  const { heldSince } = attachment;
+  if (heldSince !== undefined && readHold(call, attachment)?.takenAt === heldSince) removeNodeFile(call, "attached", attachment);
+  removeNodeFile(call, "unreleased", attachment);
 }
 
 /** Records of pods: there may be no allocation that names them. A record that is a view of its pod ends with the pod. */
@@ -109,9 +118,11 @@ function listDue(call: LocalCall): readonly DueRelease[] {
     // One that cannot be read must not hide the others.
     tolerate(call, () => {
       const pending = readPending(call, attachment);
-      if (pending === undefined || !isDue(call, attachment, pending)) return;
+      if (pending === undefined) return;
+      const hold = readHold(call, attachment);
+      if (!isDue(call, pending, hold)) return;
       const { addresses, pod, until } = pending;
-      found.push({ ...attachment, addresses, pod, mayArrive: mayArrive(call, until) });
+      found.push({ ...attachment, addresses, pod, mayArrive: mayArrive(call, until), heldSince: hold?.takenAt });
     });
     if (found.length === MAX_RELEASES) break;
   }
@@ -119,8 +130,7 @@ function listDue(call: LocalCall): readonly DueRelease[] {
 }
 
 /** Whether nobody can use the addresses of the attachment any more, unless the interface still exists. */
-function isDue(call: LocalCall, attachment: AttachmentId, { path, until, id }: PendingRelease): boolean {
-  const hold = readHold(call, attachment);
+function isDue(call: LocalCall, { path, until, id }: PendingRelease, hold: HoldNote | undefined): boolean {
   if (hold !== undefined && (path === "" || hold.path !== path || hold.id !== id)) return false;
   return path === "" || (!mayArrive(call, until) && isNetnsGone(call.host, path));
 }
