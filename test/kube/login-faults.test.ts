@@ -1,6 +1,7 @@
 /** Certificates, keys and tokens that no request can be made with, and proxies: what is wrong, and where it stands. */
 
 import { afterAll, describe, expect, test } from "bun:test";
+import { whyRefused } from "../../src/kube/access/login-fault.ts";
 import { NODES } from "../../src/kube/core-types.ts";
 import { createCertificateFolder } from "../support/servers/certificates.ts";
 import { failureOf } from "../support/failure-of.ts";
@@ -76,6 +77,33 @@ describe.each(["http1.1", "http2"] as const)("over %s no request can be made, an
   test.each(["one\ntwo", "\u2603"])("the token %j", async (token) => {
     const message = 'use token of user "u" in FILE: it holds a line break or another character that no token has';
     expect(await refusal({}, { token }, protocol)).toMatchObject({ code: 108, message });
+  });
+});
+
+describe("a client certificate that the server does not accept", () => {
+  const trusted = authority.issueClient("trusted");
+  const expired = authority.issueServer("expired", undefined, "clientAuth", -1);
+
+  test.each([
+    ["that has expired is said to have, with the time", expired, /; it expired at 20\d\d-\d\d-\d\dT[\d:]{8}\.000Z: renew it$/],
+    ["that has not leaves its authority", trusted, /; the server must trust the authority that has signed it, by its --client-ca-file$/],
+  ])("%s, whatever renews tokens", async (_what, { certFile, keyFile }, remedy) => {
+    await using server = serve(authority.issueServer("server"), { token: "t" });
+    const cluster = { server: server.url, "certificate-authority": authority.certFile };
+    const user = { "client-certificate": certFile, "client-key": keyFile };
+    const renewal = "run the installer again";
+    const { code, message } = await failureOf(clientOfFiles(folder.path, cluster, user, { renewal }).get(NODES, { name: "n" }));
+    expect([code, message]).toEqual([108, expect.stringMatching(remedy)]);
+    expect(message).toContain('the API server does not accept the client certificate of user "u" in kubeconfig ');
+    expect(message).not.toContain(renewal);
+    // beside a token it counts for nothing
+    const both = clientOfFiles(folder.path, cluster, { ...user, token: "other" }, { renewal });
+    expect((await failureOf(both.get(NODES, { name: "n" }))).message).toEndWith(`; ${renewal}`);
+  });
+
+  test("before its time, or damaged", () => {
+    expect(whyRefused(text(trusted.certFile), 0)).toMatch(/^it is not valid before 20.+Z: set this machine's clock, or the server's$/);
+    expect(whyRefused("-----BEGIN CERTIFICATE-----\n", 0)).toBeUndefined();
   });
 });
 

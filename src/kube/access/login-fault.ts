@@ -1,4 +1,4 @@
-/** Finds out what is wrong with credentials and authorities when `fetch` does not say it. Loaded only after such a failure. */
+/** Finds out what is wrong with credentials and authorities when neither `fetch` nor the API server says it. Loaded only after such a failure. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { NetplugError } from "../../lib/errors.ts";
@@ -37,6 +37,25 @@ export function findUnusedAuthorities({ access, identity }: Login): NetplugError
     "invalidConfig",
     `use ${label}: certificate ${damaged + 1} of ${parts.length} is damaged, so what follows it does not count`,
   );
+}
+
+/**
+ * Why an API server may refuse a client certificate, and what helps.
+ *
+ * @param now milliseconds since 1970
+ * @returns undefined when it cannot be read
+ */
+export function whyRefused(certificate: string, now: number): string | undefined {
+  if (!areCertificates(certificate)) return undefined;
+  const [from, to] = datesOf(certificate);
+  if (now > to) return `it expired at ${new Date(to).toISOString()}: renew it`;
+  if (now < from) return `it is not valid before ${new Date(from).toISOString()}: set this machine's clock, or the server's`;
+  return "the server must trust the authority that has signed it, by its --client-ca-file";
+}
+
+function datesOf(certificate: string): readonly [from: number, to: number] {
+  const { validFrom, validTo } = new X509Certificate(certificate);
+  return [Date.parse(validFrom), Date.parse(validTo)];
 }
 
 /** Up to the end of each, or of the text. */

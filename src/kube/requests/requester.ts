@@ -174,8 +174,16 @@ export class Requester {
       retryAfter: response.headers.get("retry-after") ?? undefined,
       now: this.#ports.clock.now(),
     };
-    return toAnswerFailure(request, answer, this.contextOf(login));
+    const certificate = certificateShown(login);
+    if (answer.status !== 401 || certificate === undefined) return toAnswerFailure(request, answer, this.contextOf(login));
+    const { whyRefused } = await import("../access/login-fault.ts");
+    return toAnswerFailure(request, answer, { ...this.contextOf(login), renewal: whyRefused(certificate, answer.now) });
   }
+}
+
+/** The client certificate, where nothing else says who we are. */
+function certificateShown({ identity }: Login): string | undefined {
+  return identity.authorization === undefined ? identity.tls?.cert : undefined;
 }
 
 /** How many characters of a failed answer are read: enough for all that an API server says against the largest object. */
