@@ -13,15 +13,12 @@ import { pendingReleasesOf } from "../support/node/pending-releases.ts";
 import { eachStep } from "./support/enumerate.ts";
 import { KUBERNETES, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { allocatedIn, hasLink } from "./support/judge.ts";
-import { ANOTHER, type CallOptions, type FaultNode } from "./support/node.ts";
+import { type CallOptions, type FaultNode, LATER } from "./support/node.ts";
 import { shareEtcd, shareVictim } from "./support/shared.ts";
 import { serveUnmanagedPod } from "./support/unmanaged-pod.ts";
 
 const { startNode } = shareEtcd();
 const victim = shareVictim();
-
-/** A minute later no ADD can be under way any more. */
-const LATER: CallOptions = { ...ANOTHER, config: WITHOUT_WAIT, laterMs: 60_001 };
 
 test.concurrent.each([
   ["that reaches its datastore", {}],
@@ -289,7 +286,7 @@ function useNetns(pod: TestNetns): AsyncDisposable {
 
 /** A DEL of another container, when no ADD of now can be under way any more. */
 async function delLater(node: FaultNode): Promise<void> {
-  expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+  expect((await node.callVictim(victim.program, "DEL", 0, "before", { ...LATER, config: WITHOUT_WAIT })).reply.stdout).toBe("");
 }
 
 /** A DEL of another container whose ADD has failed, for all that the runtime knows. */

@@ -43,6 +43,9 @@ export interface CallOptions {
 /** For calls of a container that never was. */
 export const ANOTHER: CallOptions = { containerID: "another", netns: "/run/netns/npgt-never" };
 
+/** The same a minute later, when no ADD of now can be under way any more. */
+export const LATER: CallOptions = { ...ANOTHER, laterMs: 60_001 };
+
 let nodes = 0;
 let calls = 0;
 
