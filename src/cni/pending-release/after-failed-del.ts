@@ -36,7 +36,7 @@ export function leavePending(call: LocalCall, hold: KnownHold, own?: PendingOfDe
   tolerate(call, () => {
     const condition = conditionOf(call, hold);
     if (condition === undefined) return;
-    // The DEL's own, which waits for no namespace by now, is replaced in one step: the DEL may be killed at any moment.
+    // The DEL's own is replaced in one step: the DEL may be killed at any moment.
     const ownSoFar = own?.afterDel();
     const earlier = ownSoFar ?? readPending(call);
     // An earlier call's about another namespace stays: the addresses may still be in use there.
