@@ -20,7 +20,7 @@ export async function delLocally(call: LocalCall, fault: unknown): Promise<never
   const removal = beginLinkRemoval(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const link = removal.finish();
-  if (link.ok && hasOwnIpam(call)) leavePending(call, ended.hold, pending);
+  if (link.ok && hasOwnIpam(call) && !ended.isTaken()) leavePending(call, ended.hold, pending);
   throwFirstFailure([{ ok: false, error: fault }, link, delegate]);
   throw fault;
 }

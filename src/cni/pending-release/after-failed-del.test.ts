@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
+import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import { leavePending } from "./after-failed-del.ts";
 
 const FILE = "/run/netplug/unreleased/net@c1@eth0";
@@ -46,7 +47,7 @@ test.each<[what: string, plugin: string, holder: string | undefined, change: (wo
     withoutNetns,
     `${NETNS}\n0\n1\n`,
   ],
-  ["netplug-ipam is left to nobody where that may exist unseen", "netplug-ipam", "netplug-ipam", withoutFolder, undefined],
+  ["the same where that may exist unseen", "netplug-ipam", "netplug-ipam", withoutFolder, `${NETNS}\n0\n1\n`],
   [
     "the same namespace keeps what an earlier call knew",
     "netplug-ipam",
@@ -69,13 +70,26 @@ test.each<[what: string, plugin: string, holder: string | undefined, change: (wo
 });
 
 test.each([
-  ["in another namespace", { path: "/run/netns/b", id: "2" }],
-  ["in none", { path: NETNS, id: "" }],
-])("a DEL of netplug-ipam in a namespace that is gone leaves nothing where the ADD was %s", (_where, place) => {
+  ["is gone", withoutNetns],
+  ["stands", nothing],
+])("a DEL of netplug-ipam in a namespace that %s waits for the end of the one in which the ADD was", (_how, change) => {
+  const world = createWorld("netplug-ipam");
+  change(world);
+  leavePending(world.call, { path: "/run/netns/b", id: "2", plugin: "netplug-ipam", isOver: true });
+  expect(world.files[FILE]).toBe("/run/netns/b\n0\n2\n");
+});
+
+test("a DEL of netplug-ipam in a namespace that is gone leaves nothing where the ADD was in none", () => {
   const world = createWorld("netplug-ipam");
   withoutNetns(world);
-  leavePending(world.call, { ...place, plugin: "netplug-ipam", isOver: true });
+  leavePending(world.call, { path: NETNS, id: "", plugin: "netplug-ipam", isOver: true });
   expect(world.files[FILE]).toBeUndefined();
+});
+
+test("where nothing was noted ahead, the last request of a killed ADD is waited for", () => {
+  const world = createWorld("netplug");
+  leavePending(world.call, { path: NETNS, id: "1", plugin: "netplug", isOver: false });
+  expect(world.files[FILE]).toBe(`\n${world.clock.now() + LONGEST_ADD_MS}\n\n`);
 });
 
 test.each(["netplug", "netplug-ipam"])(

@@ -56,23 +56,25 @@ function conditionOf(
 ): Pick<PendingRelease, "path" | "id"> | undefined {
   // Then the interface was ours, and is gone.
   if (isMain(plugin) && isMain(hold?.plugin)) return NO_CONDITION;
+  // The addresses are in use where the ADD was, whatever the DEL names.
+  if (!isMain(plugin) && hold !== undefined && hold.id !== "") return waitingFor(hold);
   let netns: Netns | undefined;
   try {
     netns = kernel.openNetns(path);
   } catch {
     return undefined;
   }
-  if (netns === undefined) return isNameGone(files, path) ? conditionOfGone(plugin, path, hold) : undefined;
+  // A DEL for addresses alone may name a namespace that never was.
+  if (netns === undefined) return isMain(plugin) && isNameGone(files, path) ? NO_CONDITION : undefined;
   using existing = netns;
   // Nobody knows whose interface it was, but it is not there.
   if (isMain(plugin) && hold?.plugin === undefined && !hasInterface(kernel, existing, ifName)) return NO_CONDITION;
-  return isNamedByProcess(path) ? undefined : { path: existing.path, id: existing.id };
+  return waitingFor(existing);
 }
 
-/** A DEL for addresses alone may name a namespace that never was; one that an ADD has opened ended with what was in it. */
-function conditionOfGone(plugin: string, path: string, hold: KnownHold): Pick<PendingRelease, "path" | "id"> | undefined {
-  if (isMain(plugin)) return NO_CONDITION;
-  return hold?.path === path && hold.id !== "" ? { path, id: hold.id } : undefined;
+/** Undefined where nobody would see that the namespace is gone. */
+function waitingFor({ path, id }: Pick<PendingRelease, "path" | "id">): Pick<PendingRelease, "path" | "id"> | undefined {
+  return isNamedByProcess(path) ? undefined : { path, id };
 }
 
 function hasInterface(kernel: Kernel, netns: Netns, name: string): boolean {

@@ -75,6 +75,16 @@ describe("the pending release of a DEL under way", () => {
     expect(world.files).toEqual({});
   });
 
+  test("stays where an ADD has taken the attachment meanwhile, which may have written one in its place", () => {
+    const world = createLocalWorld();
+    const pending = pendingOfDel(world);
+    pending.write(HELD);
+    const files = { [FILE]: "of the ADD", [ATTACHED]: "of the ADD" };
+    Object.assign(world.files, files);
+    pending.drop();
+    expect(world.files).toEqual(files);
+  });
+
   test("neither replaces nor ends an earlier one", () => {
     const world = createLocalWorld();
     world.files[FILE] = "earlier";
