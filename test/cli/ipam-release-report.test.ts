@@ -231,7 +231,7 @@ test("while an endpoint cannot be read, nobody knows what is leaked, and nothing
 });
 
 test.each([
-  ["", "read stdin: got something else, want a report of ipam check"],
+  ["", "read stdin: got nothing, want a report of ipam check"],
   ["[]", "read stdin: got something else, want a report of ipam check"],
   [poolYaml("a", "10.66.0.0/24"), "read stdin: got something else, want a report of ipam check"],
   ['{"problems": []}\n{"problems": []}', "read stdin: got something else, want a report of ipam check"],

@@ -4,7 +4,7 @@ import type { Clock, Processes } from "../../lib/ports.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
 import type { ExecCredential, Identity } from "./identity.ts";
 import { isSameIdentity, isSameTls, readIdentity } from "./identity.ts";
-import type { PodPorts } from "./in-cluster.ts";
+import type { AccessSources } from "./in-cluster.ts";
 import { resolveAccess } from "./resolve-access.ts";
 
 /** After how long files are read again, so that renewed tokens and certificates are used: milliseconds. */
@@ -14,7 +14,7 @@ const FILES_LIFETIME_MS = 60_000;
 const EXPIRY_MARGIN_MS = 10_000;
 
 /** What getting credentials touches of the outside world. */
-export interface AccessPorts extends PodPorts {
+export interface AccessPorts extends AccessSources {
   readonly clock: Clock;
   readonly processes: Processes;
 }

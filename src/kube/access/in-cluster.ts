@@ -9,8 +9,8 @@ import { requireServer, toServerUrl } from "./server-url.ts";
 /** Where kubelet mounts the service account. */
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** What a pod's own access is read from. */
-export interface PodPorts {
+/** What access is read from: the environment and files, of which a pod has some for its own. */
+export interface AccessSources {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly files: Files;
   /** @default the folder that kubelet mounts */
@@ -18,7 +18,7 @@ export interface PodPorts {
 }
 
 /** @returns undefined when this process is in no pod @throws NetplugError invalidConfig for variables that make no address */
-export function readInClusterAccess({ env, files, serviceAccountFolder = SERVICE_ACCOUNT_FOLDER }: PodPorts): KubeAccess | undefined {
+export function readInClusterAccess({ env, files, serviceAccountFolder = SERVICE_ACCOUNT_FOLDER }: AccessSources): KubeAccess | undefined {
   const host = env["KUBERNETES_SERVICE_HOST"];
   const port = env["KUBERNETES_SERVICE_PORT"];
   if (host === undefined || host === "" || port === undefined || port === "") return undefined;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { failureOf } from "../../../test/support/failure-of.ts";
 import { memoryFiles } from "../../../test/support/memory-files.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
-import type { PodPorts } from "./in-cluster.ts";
+import type { AccessSources } from "./in-cluster.ts";
 import { resolveAccess } from "./resolve-access.ts";
 
 const FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -15,7 +15,7 @@ const KUBECONFIG = JSON.stringify({
   users: [{ name: "u", user: { token: "file-token" } }],
 });
 
-async function resolve(settings: KubeSettings, files: Record<string, string>, env: PodPorts["env"] = {}): Promise<KubeAccess> {
+async function resolve(settings: KubeSettings, files: Record<string, string>, env: AccessSources["env"] = {}): Promise<KubeAccess> {
   return await resolveAccess(settings, { files: memoryFiles(files), env });
 }
 
@@ -119,6 +119,8 @@ describe("k8s_api_root", () => {
 
   test.each([
     "https://x?y",
+    "https:/10.0.0.1",
+    "HTTP:/x:6443/y",
     "gopher://x",
     "",
     "https://",

@@ -4,7 +4,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
 import { ANONYMOUS, BARE_ACCESS } from "./access.ts";
-import type { PodPorts } from "./in-cluster.ts";
+import type { AccessSources } from "./in-cluster.ts";
 import { readInClusterAccess } from "./in-cluster.ts";
 import { readKubeconfig } from "./kubeconfig.ts";
 import { toKubeconfigAccess } from "./kubeconfig-access.ts";
@@ -15,7 +15,7 @@ import { normaliseApiRoot } from "./server-url.ts";
  *
  * @throws NetplugError invalidConfig naming what is missing or wrong, with file and entry
  */
-export async function resolveAccess(settings: KubeSettings, ports: PodPorts): Promise<KubeAccess> {
+export async function resolveAccess(settings: KubeSettings, ports: AccessSources): Promise<KubeAccess> {
   const kubeconfig = settings.kubeconfig ?? findDefault(settings, ports);
   const found =
     kubeconfig === undefined
@@ -24,12 +24,12 @@ export async function resolveAccess(settings: KubeSettings, ports: PodPorts): Pr
   return replace(found, settings);
 }
 
-function findDefault({ defaultKubeconfig, apiRoot }: KubeSettings, { files }: PodPorts): string | undefined {
+function findDefault({ defaultKubeconfig, apiRoot }: KubeSettings, { files }: AccessSources): string | undefined {
   if (defaultKubeconfig === undefined || apiRoot !== undefined) return undefined;
   return files.exists(defaultKubeconfig) ? defaultKubeconfig : undefined;
 }
 
-function withoutKubeconfig({ apiRoot, caFile, context, names }: KubeSettings, ports: PodPorts): KubeAccess {
+function withoutKubeconfig({ apiRoot, caFile, context, names }: KubeSettings, ports: AccessSources): KubeAccess {
   if (context !== undefined) throw new NetplugError("invalidConfig", `choose context: got one, but no kubeconfig to look for it in`);
   const own = readInClusterAccess(ports);
   if (apiRoot === undefined) {

@@ -16,9 +16,13 @@ export function normaliseServer(text: string, usesTls: boolean, where: string): 
   if (withScheme.includes("@")) {
     throw new NetplugError("invalidConfig", `read ${where}: got a URL with user or password, want them in the kubeconfig's user`);
   }
+  if (HALF_SCHEME.test(text)) throw new NetplugError("invalidConfig", `read ${where}: got ${quote(text)}, want https://host:port`);
   const url = requireServer(withScheme, where, text);
   return `${url.protocol}//${url.host}${withoutSlashes(url.pathname)}`;
 }
+
+/** `https:/10.0.0.1`, which would be a path of a host called `https`. */
+const HALF_SCHEME = /^https?:\/(?!\/)/i;
 
 /** `https://fd00::1:6443` */
 const BARE_IPV6 = /^https?:\/\/[\da-f]{0,4}(?::[\da-f]{0,5}){2,8}(?:\/|$)/i;

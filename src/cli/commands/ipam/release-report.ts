@@ -50,8 +50,10 @@ async function readReport(cli: Cli, source: string): Promise<readonly ReportedLe
   const name = toSourceName(source);
   const [value, ...others] = await parseValues(await readInput(cli.io, source), name);
   const report = v.safeParse(REPORT, value);
-  if (!report.success || others.length > 0)
-    throw new CommandFailed(`read ${name}: got something else, want a report of ipam check`, { next: "ipam check -o json" });
+  if (!report.success || others.length > 0) {
+    const got = value === undefined ? "nothing" : "something else";
+    throw new CommandFailed(`read ${name}: got ${got}, want a report of ipam check`, { next: "ipam check -o json" });
+  }
   const leaks = report.output.problems.filter((problem) => problem.class === "leaked-address");
   return [...new Map(leaks.map((leak) => [leak.object, leak])).values()];
 }

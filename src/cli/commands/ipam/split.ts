@@ -38,8 +38,10 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
         const cidr = cidrOfPool(value);
         return wanted === undefined ? value.metadata.name === flags.name : cidr !== undefined && toPrefixText(cidr) === wanted;
       });
-      if (pool === undefined)
-        throw new CommandFailed(`split pool ${quote(wanted ?? flags.name ?? "")}: there is none`, { next: "get ippools" });
+      if (pool === undefined) {
+        const hint = flags.name?.includes("/") === true ? "; want the name of a pool, --cidr takes a CIDR" : "";
+        throw new CommandFailed(`split pool ${quote(wanted ?? flags.name ?? "")}: there is none${hint}`, { next: "get ippools" });
+      }
       guardsFor("IPPool", information);
       const plan = planOrFail(() => planSplit(pool, parts, information, pools));
       const { name } = pool.value.metadata;
