@@ -29,6 +29,15 @@ export class MalformedValue extends RangeError {
   }
 }
 
+/** A value in JSON. @param wanted for the error @throws {MalformedValue} */
+export function parseValue(text: string, wanted: string): unknown {
+  try {
+    return parseJson(text, { maxDepth: 8 });
+  } catch (error) {
+    throw new MalformedValue(wanted, messageOf(error));
+  }
+}
+
 /**
  * A list in JSON.
  *
@@ -37,12 +46,11 @@ export class MalformedValue extends RangeError {
  * @throws {MalformedValue}
  */
 export function parseList<T>(text: string, wanted: string, toEntry: (text: string) => T | undefined): readonly T[] {
-  let value: unknown;
-  try {
-    value = parseJson(text, { maxDepth: 8 });
-  } catch (error) {
-    throw new MalformedValue(wanted, messageOf(error));
-  }
+  return toList(parseValue(text, wanted), wanted, toEntry);
+}
+
+/** As {@link parseList}, of what is parsed already. */
+export function toList<T>(value: unknown, wanted: string, toEntry: (text: string) => T | undefined): readonly T[] {
   if (!Array.isArray(value)) throw new MalformedValue(wanted, `it is ${quoteValue(value)}`);
   return value.map((item: unknown, index) => {
     const entry = typeof item === "string" && item !== "" ? toEntry(item) : undefined;

@@ -3,14 +3,15 @@
 import { describe, expect } from "bun:test";
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { ensureGoProgram, LIBCNI_DRIVER } from "../../tools/prerequisites/go-programs.ts";
+import { ShownDocument } from "../support/documents/document.ts";
 import { applyPool, mustNetplugctl, runNetplugctl } from "../support/cli/netplugctl.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./support/addresses.ts";
 import { kubernetesAccess } from "./support/datastores.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { netplugOnKubernetes } from "./support/networks.ts";
-import { STATIC_PODS } from "./support/node-config.ts";
+import { BUSYBOX_IMAGE, STATIC_PODS } from "./support/node-config.ts";
 import { onCluster } from "./support/on-cluster.ts";
-import { pingFrom, podManifest, runPods } from "./support/pods.ts";
+import { listPods, pingFrom, podManifest, runPods } from "./support/pods.ts";
 import { createService, SERVE, shownKubeProxyConfig, untilAnswered } from "./support/services.ts";
 
 const POOLS = ["10.65.0.0/16", "fd65::/112"];
@@ -43,6 +44,36 @@ describe("annotations", () => {
       await removePods("default", "fixed");
       await untilAddressesAgree(cluster, 0);
     }
+  });
+
+  test("each pod of a StatefulSet gets the addresses that its template has for it, and again; one without any waits until it has", async () => {
+    const shown = new ShownDocument("docs/pod-annotations.md").block("yaml", "kind: StatefulSet");
+    const manifest = shown
+      .replace("image: busybox", `image: ${BUSYBOX_IMAGE}`)
+      .replace("    spec:\n", "$&      terminationGracePeriodSeconds: 1\n");
+    const listed: Record<string, readonly string[]> = { "db-0": ["10.65.0.16", "fd65::16"], "db-1": ["10.65.0.17", "fd65::17"] };
+    const expectListed = async (): Promise<void> => {
+      await cluster.kubectl(["rollout", "status", "statefulset/db", "--timeout=180s"]);
+      const pods = await listPods(cluster, ["-l", "app=db"]);
+      expect(Object.fromEntries(pods.map(({ name, addresses }) => [name, addresses]))).toEqual(listed);
+      expect(await untilAddressesAgree(cluster)).toEqual(Object.values(listed).flat().sort());
+    };
+    await cluster.kubectl(["create", "-f", "-"], manifest);
+    await expectListed();
+    await removePods("default", "db-0", "db-1");
+    await expectListed();
+
+    await cluster.kubectl(["scale", "statefulset/db", "--replicas=3"]);
+    await eventually(async () =>
+      expect(await cluster.kubectl(["events", "--for=pod/db-2", "--types=Warning"])).toContain('want an entry "db-2"'),
+    );
+    listed["db-2"] = ["10.65.0.18"];
+    const template = { metadata: { annotations: annotations({ ipAddrsByPod: listed }) } };
+    await cluster.kubectl(["patch", "statefulset/db", "-p", JSON.stringify({ spec: { template } })]);
+    await removePods("default", "db-2");
+    await expectListed();
+    await cluster.kubectl(["delete", "statefulset/db", "ipreservation/db", "--cascade=foreground", "--wait", "--timeout=180s"]);
+    await untilAddressesAgree(cluster, 0);
   });
 
   test("pods of a namespace get addresses of the namespace's pool; a pod of its own choice is asked first", async () => {

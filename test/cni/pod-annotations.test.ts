@@ -350,6 +350,7 @@ test.each<[string, string]>([
   ["ipAddrs", "[]"],
   ["ipAddrs", '["10.65.0.7", "10.65.0.8"]'],
   ["ipAddrs", '["10.65.0.7/32"]'],
+  ["ipAddrsByPod", '{"web-0": ["10.65.0.7"]}'],
   ["ipAddrsNoIpam", '["127.0.0.1"]'],
   ["ipv4pools", '["blue"'],
   ["ipv6pools", "null"],

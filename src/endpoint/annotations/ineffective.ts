@@ -11,6 +11,7 @@ const KNOWN: Readonly<Record<RequestAnnotation, boolean>> = {
   ipv6pools: true,
   ipFamilies: true,
   ipAddrs: false,
+  ipAddrsByPod: false,
   ipAddrsNoIpam: false,
   floatingIPs: false,
   hwAddr: false,

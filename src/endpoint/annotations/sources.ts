@@ -6,7 +6,15 @@ import { quote } from "../../lib/quote.ts";
 
 /** Annotations that users set; those that the system writes on a pod's status are not among them. */
 export type RequestAnnotation =
-  "ipv4pools" | "ipv6pools" | "ipFamilies" | "ipAddrs" | "ipAddrsNoIpam" | "floatingIPs" | "hwAddr" | "allowedSourcePrefixes";
+  | "ipv4pools"
+  | "ipv6pools"
+  | "ipFamilies"
+  | "ipAddrs"
+  | "ipAddrsByPod"
+  | "ipAddrsNoIpam"
+  | "floatingIPs"
+  | "hwAddr"
+  | "allowedSourcePrefixes";
 
 /** What is read of a pod. */
 export interface AnnotatedPod {

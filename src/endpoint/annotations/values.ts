@@ -1,7 +1,7 @@
 /** The forms that annotations have: lists in JSON, and what they may hold. */
 
-import { MalformedValue, parseFloatingIPs, parseList, parseSourcePrefixes, requireUnicast } from "../../api/pod-annotations.ts";
-import { type Address, type Family, tryParseAddress } from "../../lib/ip/address.ts";
+import { MalformedValue, parseFloatingIPs, parseList, parseSourcePrefixes } from "../../api/pod-annotations.ts";
+import type { Address, Family } from "../../lib/ip/address.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../../lib/mac-address.ts";
 import { HOST_MAC } from "../pod-link.ts";
@@ -25,25 +25,6 @@ export function readFamilies(source: AnnotationSource): readonly Family[] {
   const listed = readList(source, wanted, toFamily);
   if (listed.length === 0) throw malformed(source, wanted);
   return FAMILIES.filter((family) => listed.includes(family));
-}
-
-/** One address of a family at most. */
-export function readPodAddresses(source: AnnotationSource): readonly Address[] {
-  const wanted = 'a JSON list of one IPv4 address, one IPv6 address, or one of each, such as ["10.65.0.7"]';
-  const addresses = readList(source, wanted, tryParseAddress);
-  if (addresses.length === 0) throw malformed(source, wanted);
-  for (const family of FAMILIES) {
-    const count = addresses.filter((address) => address.family === family).length;
-    if (count > 1) throw malformed(source, wanted, `it has ${count} IPv${family} addresses`);
-  }
-  return addresses;
-}
-
-/** As {@link readPodAddresses}, of addresses that nothing else looks at: those that no pod can have are refused here. */
-export function readUncheckedPodAddresses(source: AnnotationSource): readonly Address[] {
-  const addresses = readPodAddresses(source);
-  strictly(source, () => requireUnicast(addresses));
-  return addresses;
 }
 
 /** Any number of addresses; a repeated one counts once. */
@@ -70,7 +51,7 @@ function readList<T>(source: AnnotationSource, wanted: string, toEntry: (text: s
 }
 
 /** @throws {NetplugError} malformedRequest that names the annotation, and the object that has it */
-function strictly<T>(source: AnnotationSource, parse: (text: string) => T): T {
+export function strictly<T>(source: AnnotationSource, parse: (text: string) => T): T {
   try {
     return parse(source.value);
   } catch (thrown) {
