@@ -23,6 +23,8 @@ test.each([
   ['{"web-0": ["10.65.0.7"], "web-1": []}', 'of "web-1", it is empty'],
   ['{"web-0": ["10.65.0.7", "10.65.0.8"]}', 'of "web-0", it has 2 IPv4 addresses'],
   ['{"web-0": ["fd00::7"], "web-1": ["10.65.0.8", "fd00:0::7"]}', '"web-0" and "web-1" both have fd00::7'],
+  ['{"web-0": ["10.65.0.7"], "web-1": ["10.65.0.8"], "web-1" : ["10.65.0.9"]}', 'it has "web-1" twice'],
+  ['{"web-0": "x",\n"web-0":["10.65.0.7"]}', 'it has "web-0" twice'],
 ])("%s is refused: %s", (value, reason) => {
   expect(() => read(value)).toThrow(expect.objectContaining({ code: 104, message: expect.stringContaining(reason) }));
 });

@@ -33,9 +33,18 @@ export function readAddressesByPod(source: AnnotationSource, podName: string): r
         owners.set(address, name);
       }
     }
+    const repeated = findRepeatedName(text);
+    if (repeated !== undefined) throw new MalformedValue(wanted, `it has ${quote(repeated)} twice`);
     if (own === undefined) throw new MalformedValue(`an entry ${quote(podName)}`);
     return own;
   });
+}
+
+/** JSON's parser keeps the last of two entries with one name, and one of them was meant for another pod. @param text lists of addresses by name */
+function findRepeatedName(text: string): string | undefined {
+  const names = Array.from(text.matchAll(/"([^"]*)"\s*:/g), ([, name]) => name);
+  const seen = new Set<string | undefined>();
+  return names.find((name) => seen.size === seen.add(name).size);
 }
 
 /** @throws {MalformedValue} */
