@@ -301,6 +301,8 @@ if (!isOnEtcd) {
       ["a pool", { ipv4pools: '["blue"]' }],
       ["a pool that there is not", { ipv4pools: '["grey"]' }],
       ["an address", { ipAddrs: '["10.67.0.77"]' }],
+      ["an address by name", { ipAddrsByPod: '{"an-address-by-name": ["10.67.0.78"]}' }],
+      ["addresses for others", { ipAddrsByPod: '{"web-0": ["10.67.0.78"]}' }],
       ["an address of no pool", { ipAddrs: '["192.0.2.7"]' }],
       ["an address that no pool gives", { ipAddrsNoIpam: '["192.0.2.7"]' }],
       ["a family of which there is no pool", { ipFamilies: '["IPv6"]' }],

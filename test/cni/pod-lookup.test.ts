@@ -264,6 +264,9 @@ describe("netplug-ipam under another main plugin", () => {
 
   test("honours what annotations say of addresses and pools (needs cluster)", async () => {
     expect((await addByPtp({ ipAddrs: '["10.65.0.44"]' })).json?.ips?.[0]?.address).toBe("10.65.0.44/26");
+    const byPod = { ipAddrsByPod: JSON.stringify({ [`ptp-${count}`]: ["10.65.0.45"] }) };
+    expect((await addByPtp(byPod)).json?.ips?.[0]?.address).toBe("10.65.0.45/26");
+    expect((await addByPtp(byPod)).json).toMatchObject({ code: 104, msg: expect.stringContaining(`want an entry "ptp-${count - 1}"`) });
     expect((await addByPtp({ ipv4pools: '["no-such-pool"]' })).json?.code).toBe(100);
     expect((await addByPtp({ ipAddrs: "nonsense" })).json?.code).toBe(104);
     expect((await addByPtp({ hwAddr: "02:00:5e:10:00:01" })).status).toBe(0);

@@ -126,6 +126,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     files: [
       "add",
       "address-in-use",
+      "addresses-by-pod",
       "burst",
       "changed-annotations",
       "changed-main",

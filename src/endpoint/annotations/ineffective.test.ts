@@ -28,6 +28,7 @@ test.each([
   ["ipv6pools", true],
   ["ipFamilies", true],
   ["ipAddrs", false],
+  ["ipAddrsByPod", false],
   ["ipAddrsNoIpam", false],
   ["floatingIPs", false],
   ["hwAddr", false],

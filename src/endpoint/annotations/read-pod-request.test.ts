@@ -319,6 +319,7 @@ describe("whatever an annotation holds,", () => {
     "ipv6pools",
     "ipFamilies",
     "ipAddrs",
+    "ipAddrsByPod",
     "ipAddrsNoIpam",
     "floatingIPs",
     "hwAddr",
