@@ -53,7 +53,13 @@ test("the admission policy of the example keeps addresses to namespaces with the
   await createPod(world.api, { name: "bare" });
   const annotate = async (text: string): Promise<string> =>
     await world.api.kubectl(["annotate", "--overwrite", "pod", "bare", `cni.netplug.io/${text}`]).catch(String);
-  const forged = ["podIPs=10.65.0.9/32", "podIPs.net1=10.65.0.9/32", "containerID=x", 'floatingIPs=["192.0.2.1"]'];
+  const forged = [
+    "podIPs=10.65.0.9/32",
+    "podIPs.net1=10.65.0.9/32",
+    "containerID=x",
+    'floatingIPs=["192.0.2.1"]',
+    'ipAddrsByPod={"bare": ["10.65.0.9"]}',
+  ];
   for (const text of forged) expect(await annotate(text)).toContain("addresses of pods are chosen by netplug");
   const bind = async (pod: string, path: string, annotations: Json): Promise<string> => {
     const binding = { apiVersion: "v1", kind: "Binding", metadata: { name: pod, annotations }, target: { kind: "Node", name: "n1" } };

@@ -13,6 +13,13 @@ export function readPodAddresses(source: AnnotationSource): readonly Address[] {
   return strictly(source, (text) => toPodAddresses(parseValue(text, wanted), wanted));
 }
 
+/** As {@link readPodAddresses}, of addresses that nothing else looks at: those that no pod can have are refused here. */
+export function readUncheckedPodAddresses(source: AnnotationSource): readonly Address[] {
+  const addresses = readPodAddresses(source);
+  strictly(source, () => requireUnicast(addresses));
+  return addresses;
+}
+
 /**
  * The entry of one pod among those of all pods of its template. All are read, so that what is wrong with one shows with the first pod. A pod
  * without an entry is refused: whoever lists addresses wants no other one.
@@ -66,11 +73,4 @@ function entryOf<T>(name: string, read: () => T): T {
     if (thrown instanceof MalformedValue) throw new MalformedValue(thrown.wanted, `of ${quote(name)}, ${thrown.why ?? ""}`);
     throw thrown;
   }
-}
-
-/** As {@link readPodAddresses}, of addresses that nothing else looks at: those that no pod can have are refused here. */
-export function readUncheckedPodAddresses(source: AnnotationSource): readonly Address[] {
-  const addresses = readPodAddresses(source);
-  strictly(source, () => requireUnicast(addresses));
-  return addresses;
 }
