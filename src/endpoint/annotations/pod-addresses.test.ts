@@ -13,6 +13,10 @@ test("a pod has its own entry among those of its template, as it is listed", () 
   expect(read(value)).toEqual(["fd00:65::7", "10.65.0.7"]);
 });
 
+test("what stands between two texts is no name", () => {
+  expect(read('{"web-0": ["10.65.0.7", "::7"], "web-1": ["10.65.0.8", "::8"]}')).toEqual(["10.65.0.7", "::7"]);
+});
+
 test.each([
   ['["10.65.0.7"]', "it is a list"],
   ["10.65.0.7", "want a JSON object with the addresses of each pod by its name"],

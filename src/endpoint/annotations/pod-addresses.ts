@@ -49,8 +49,9 @@ export function readAddressesByPod(source: AnnotationSource, podName: string): r
 
 /** JSON's parser keeps the last of two entries with one name, and one of them was meant for another pod. @param text lists of addresses by name */
 function findRepeatedName(text: string): string | undefined {
-  const names = Array.from(text.matchAll(/"([^"]*)"\s*:/g), ([, name]) => name);
-  const seen = new Set<string | undefined>();
+  const texts = [...text.matchAll(/"((?:[^"\\]|\\.)*)"(\s*:)?/g)];
+  const names = texts.flatMap(([, name = "", colon]) => (colon === undefined ? [] : [name]));
+  const seen = new Set<string>();
   return names.find((name) => seen.size === seen.add(name).size);
 }
 
