@@ -312,6 +312,19 @@ test.concurrent.each(["by name", "by a file that a process has open"])(
   },
 );
 
+test.concurrent(
+  "an ADD of netplug-ipam leaves nothing in a namespace that only a process names: nobody would see the end of it",
+  async () => {
+    await using node = await startNode(IPAM_ALONE);
+    using pod = new TestNetns();
+    using netns = openNetns(pod.path);
+    const { ofPod } = await addThatGivesUp(node, { path: `/proc/self/fd/${String(netns?.fd.number)}` });
+    expect(pendingReleasesOf(node)).toEqual([]);
+    expect((await node.call("DEL", ofPod)).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
+  },
+);
+
 test.concurrent("the same of an ADD that was killed, and whose DEL meets a damaged block", async () => {
   await using node = await startNode(NETPLUG);
   using pod = new TestNetns();

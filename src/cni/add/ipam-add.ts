@@ -43,7 +43,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   // Addresses alone need no namespace: none named, or a path to something else, is no error here.
   using netns = openNetnsIfThere(kernel, call.environment.netns ?? "");
   using hold = new Hold(call, netns);
-  const pending = netns === undefined ? undefined : preparePendingOfAdd(call, netns, hold);
+  const pending = preparePendingOfAdd(call, netns, hold);
   const isEnded = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
   // What an earlier ADD may have got stays to be released, because nobody may be left who would call DEL for it.
   const hasOlder = await cancelPending(call, hold.commits, pending?.write);

@@ -2,11 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../../test/support/time/fake-clock.ts";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/calls/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
+import type { Netns } from "../../linux/netns.ts";
 import { CommitsUnderWay, Hold, type HoldInUndo, type HoldState } from "../attachment-state/hold.ts";
 import type { HoldNote } from "../attachment-state/hold-note.ts";
 import { unlessTaken } from "./after-failed-add.ts";
 import { cancelPending } from "./cancel.ts";
-import { preparePendingOfAdd } from "./while-adding.ts";
+import { type PendingOfAdd, preparePendingOfAdd } from "./while-adding.ts";
 import { type PendingOfDel, preparePendingOfDel } from "./while-deleting.ts";
 
 const FILE = "/run/netplug/unreleased/net@c1@eth0";
@@ -41,6 +42,13 @@ function pendingOfDel({ call, files }: LocalWorld): PendingOfDel {
   const pending = preparePendingOfDel(call);
   delete files[ATTACHED];
   if (pending === undefined) throw new Error("no hold was found");
+  return pending;
+}
+
+/** That of an ADD of netplug-ipam. */
+function pendingOfAdd({ call }: LocalWorld, hold: HoldInUndo): PendingOfAdd {
+  const pending = preparePendingOfAdd(call, PLACE as Netns, hold);
+  if (pending === undefined) throw new Error("the namespace's end would be seen");
   return pending;
 }
 
@@ -98,7 +106,7 @@ describe("the pending release of a DEL under way", () => {
 describe("the pending release of an ADD of netplug-ipam", () => {
   test.each(["drop", "leave"] as const)("stays as it is when a newer one in the namespace may have written it: %s", (end) => {
     const world = createLocalWorld();
-    const mark = preparePendingOfAdd(world.call, { ...PLACE } as Parameters<typeof preparePendingOfAdd>[1], inState("held", true));
+    const mark = pendingOfAdd(world, inState("held", true));
     mark.write();
     mark[end]();
     expect(world.files[FILE]).toBe(untilOf(world));
@@ -112,7 +120,7 @@ describe("the pending release of an ADD of netplug-ipam", () => {
   ])("is its own to end or to keep when the attachment is %s: %p", (state, isIts) => {
     for (const end of ["drop", "leave"] as const) {
       const world = createLocalWorld();
-      const mark = preparePendingOfAdd(world.call, { ...PLACE } as Parameters<typeof preparePendingOfAdd>[1], inState(state));
+      const mark = pendingOfAdd(world, inState(state));
       mark.write();
       const before = untilOf(world);
       expect(world.files[FILE]).toBe(before);
@@ -121,9 +129,16 @@ describe("the pending release of an ADD of netplug-ipam", () => {
     }
   });
 
+  test.each([
+    ["no namespace", undefined],
+    ["one that only a process names", { path: "/proc/7/ns/net", id: "1" }],
+  ])("is none in %s: nobody would see the end of it", (_what, netns) => {
+    expect(preparePendingOfAdd(createLocalWorld().call, netns as Netns | undefined, inState("held"))).toBeUndefined();
+  });
+
   test("is kept for as long as what it has sent may arrive", async () => {
     const world = createLocalWorld();
-    const mark = preparePendingOfAdd(world.call, { ...PLACE } as Parameters<typeof preparePendingOfAdd>[1], withCommit());
+    const mark = pendingOfAdd(world, withCommit());
     await world.clock.advance(1);
     mark.leave();
     expect(world.files[FILE]).toBe(untilOf(world));

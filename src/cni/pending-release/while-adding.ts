@@ -1,6 +1,7 @@
 /** The pending release of an ADD of `netplug-ipam` under way: it may be killed, or outlive the callers that would call DEL. */
 
 import type { Netns } from "../../linux/netns.ts";
+import { isNamedByProcess } from "../attachment-state/gone-netns.ts";
 import type { HoldInUndo } from "../attachment-state/hold.ts";
 import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
 import { lastArrival, writePending } from "../attachment-state/pending-file.ts";
@@ -16,8 +17,15 @@ export interface PendingOfAdd {
   leave(): void;
 }
 
-/** Writes nothing yet. */
-export function preparePendingOfAdd(call: LocalCall, { path, id }: Netns, hold: HoldInUndo): PendingOfAdd {
+/**
+ * Writes nothing yet.
+ *
+ * @param netns the ADD's; undefined: the caller wants addresses alone
+ * @returns undefined where nobody would see that the namespace is gone
+ */
+export function preparePendingOfAdd(call: LocalCall, netns: Netns | undefined, hold: HoldInUndo): PendingOfAdd | undefined {
+  if (netns === undefined || isNamedByProcess(netns.path)) return undefined;
+  const { path, id } = netns;
   const write = (until: number): void => writePending(call, { path, until, id, addresses: [] });
   const ifOwn = (work: () => void): void =>
     tolerate(call, () => {
