@@ -10,7 +10,7 @@ import { type HoldNote, readHold } from "../attachment-state/hold-note.ts";
 import { fromFileName, fromRandomOne } from "../attachment-state/listed-files.ts";
 import { tolerate, folderOf, removeNodeFile } from "../attachment-state/node-files.ts";
 import { mayArrive, type PendingRelease, readPending } from "../attachment-state/pending-file.ts";
-import { type Call, isMain, type LocalCall } from "../call.ts";
+import type { Call, LocalCall } from "../call.ts";
 import { settle, type Settled, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
 import { attachmentOf, isOfOwnNetwork } from "../withdraw/own-records.ts";
@@ -85,8 +85,8 @@ function removeFilesOf(call: Call, attachment: DueRelease): void {
 }
 
 /** Records of pods: there may be no allocation that names them. A record that is a view of its pod ends with the pod. */
-function recordsOf({ node, datastore, plugin }: Call, batch: readonly DueRelease[]): readonly RecordQuery[] {
-  if (!isMain(plugin) || datastore.traits.recordsArePods) return [];
+function recordsOf({ node, datastore }: Call, batch: readonly DueRelease[]): readonly RecordQuery[] {
+  if (datastore.traits.recordsArePods) return [];
   const ofPods = batch.filter(({ pod }) => pod !== undefined);
   return ofPods.map(({ containerID, ifName, pod }) => recordQueryOf({ node, workload: { containerID, ifName, pod }, labels: {} }));
 }

@@ -6,6 +6,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { PluginName } from "../../../src/cni/call.ts";
 import type { Host } from "../../../src/cni/host.ts";
 import { runPlugin } from "../../../src/cni/plugin.ts";
 import { realHost } from "../../../src/cni/real-host.ts";
@@ -27,6 +28,8 @@ import type { Moment } from "./faults.ts";
 import { callVictim, type VictimEnd } from "./victims.ts";
 
 export interface CallOptions {
+  /** @default that of the node's flow */
+  readonly plugin?: PluginName;
   /** @default the node's pod */
   readonly containerID?: string;
   readonly netns?: string;
@@ -177,7 +180,7 @@ export class FaultNode implements AsyncDisposable {
         createLog({ clock: realHost().clock, level, sinks: [{ write: (record) => log.push(record) }], fields }),
     };
     let stderr = "";
-    const status = await runPlugin(this.flow.plugin, options.host?.(real) ?? real).catch((unwritten: unknown) => {
+    const status = await runPlugin(options.plugin ?? this.flow.plugin, options.host?.(real) ?? real).catch((unwritten: unknown) => {
       stderr = `write answer: ${messageOf(unwritten)}`;
       return 1;
     });
@@ -186,8 +189,8 @@ export class FaultNode implements AsyncDisposable {
 
   /** Calls the plugin, by way of the main plugin where the flow has one, as a process that kills itself at a step. */
   async callVictim(program: string, verb: CniVerb, at: number, moment: Moment, options: CallOptions = {}): Promise<VictimEnd> {
-    const { plugin, mainPlugin } = this.flow;
-    const { laterMs = 0 } = options;
+    const { mainPlugin } = this.flow;
+    const { plugin = this.flow.plugin, laterMs = 0 } = options;
     const env = this.#environment(verb, options, mainPlugin === undefined ? cniPluginsFolder : dirname(program));
     const job = { plugin, at, moment, laterMs, ...(mainPlugin === undefined && { hostNetns: this.#hostPlace.path }) };
     return await callVictim(program, job, env, JSON.stringify(this.#configOf(verb, options)), mainPlugin);
