@@ -1,12 +1,13 @@
 /** GC: removes what belongs to no valid attachment of this node and network from the kernel, the datastore and the delegate. */
 
-import type { AllocationOwner } from "../../api/ipam-block.ts";
+import type { AllocationOwner, AttachmentId } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { type Call, hasOwnIpam, isMain } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
+import { readHold } from "../attachment-state/hold-note.ts";
 import { fromFileName } from "../attachment-state/listed-files.ts";
 import { tolerate, folderOf, type NodeFile } from "../attachment-state/node-files.ts";
 import { removeUnfinished, removeUnfinishedOfNode } from "../attachment-state/unfinished-files.ts";
@@ -14,6 +15,7 @@ import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { type LinkOnHost, listLinksOf, listNamelessLinks, removeNamelessLinks } from "../link/leftover-links.ts";
 import { beginRemoval } from "../link/remove.ts";
+import { type PendingOfDel, preparePendingOfDel } from "../pending-release/while-deleting.ts";
 import { attachmentOf, isOwnRecord } from "../withdraw/own-records.ts";
 import { withdrawInBatches } from "../withdraw/withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
@@ -45,7 +47,8 @@ interface Found {
 export async function collectGarbage(call: Call): Promise<void> {
   const collection: Collection = { call, attachments: new SortedAttachments(call) };
   const steps: Settled[] = [];
-  for (const kind of ["attached", "dns"] as const) tolerate(call, () => removeStaleFiles(collection, kind));
+  const pending = endStaleHolds(collection);
+  removeStaleFiles(collection, "dns");
   removeUnfinished(call);
   removeUnfinishedOfNode(call);
   if (isMain(call.plugin)) {
@@ -58,19 +61,41 @@ export async function collectGarbage(call: Call): Promise<void> {
   if (found.ok) steps.push(...(await withdrawFound(collection, found.value)));
   if (hasOwnIpam(call)) steps.push(await settle(() => deleteEmptyBlocks(transactPortsOf(call), call.node)));
   throwFirstFailure(steps);
+  for (const { drop } of pending) drop();
 }
 
 /**
- * Removes the node's files of stale attachments. Runs first, so that an ADD which hangs, or was stopped, fails and undoes its work when it goes
- * on. Files of pending releases stay until the release.
+ * Ends the holds of stale attachments. Runs first, so that an ADD which hangs, or was stopped, fails and undoes its work when it goes on.
+ *
+ * @returns the pending releases that stand until all is released: what a GC leaves that fails, or is killed, the node's next DEL does
  */
-function removeStaleFiles({ call, attachments }: Collection, kind: NodeFile): void {
+function endStaleHolds(collection: Collection): readonly PendingOfDel[] {
+  const { call } = collection;
+  const all: PendingOfDel[] = [];
+  removeStaleFiles(collection, "attached", (attachment) => {
+    const pending = hasOwnIpam(call) ? preparePendingOfDel(call, attachment) : undefined;
+    const hold = tolerate(call, () => readHold(call, attachment));
+    if (pending === undefined || hold === undefined) return;
+    pending.write(hold);
+    all.push(pending);
+  });
+  return all;
+}
+
+/** Removes the node's files of stale attachments, but for those of pending releases. @param beforeEach must not throw */
+function removeStaleFiles(
+  { call, attachments }: Collection,
+  kind: NodeFile,
+  beforeEach: (attachment: AttachmentId) => void = () => {},
+): void {
   const { files } = call.host;
   const folder = folderOf(call, kind);
-  for (const name of files.list(folder) ?? []) {
+  for (const name of tolerate(call, () => files.list(folder)) ?? []) {
     const attachment = fromFileName(call, name);
+    if (attachment === undefined || attachments.lookAt(attachment) === "kept") continue;
+    beforeEach(attachment);
     // One that cannot be removed must not stop the removal of the others.
-    if (attachment !== undefined && attachments.lookAt(attachment) === "stale") tolerate(call, () => files.remove(`${folder}/${name}`));
+    tolerate(call, () => files.remove(`${folder}/${name}`));
   }
 }
 
