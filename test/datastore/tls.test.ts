@@ -3,7 +3,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { toErrorOutput } from "../../src/cni/protocol/error-output.ts";
 import type { EtcdConfig } from "../../src/datastore/config/datastore-config.ts";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { advise } from "../../src/datastore/etcd/client/tls-check.ts";
 import { EtcdFailure } from "../../src/datastore/etcd/protocol/failure.ts";
 import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
 import { createGrpcTransport } from "../../src/datastore/etcd/wire/grpc/transport.ts";
@@ -175,13 +178,42 @@ describe.concurrent("a client certificate", () => {
     expect(await use(openEtcd({ endpoints: [mutual.endpoint], ...client, caCertFile: ca.certFile }), "mutual")).toBe("works");
   });
 
-  test("of a stranger, or none, is refused with what to check", async () => {
-    const stranger = certificates.createAuthority("third-ca").issueClient("netplug");
-    for (const pair of [{}, stranger]) {
-      const error = await refusalOf({ endpoints: [mutual.endpoint], caCertFile: ca.certFile, ...pair });
+  test.each([
+    [
+      "of a stranger",
+      certificates.createAuthority("third-ca").issueClient("netplug"),
+      "etcd may not trust etcd_cert_file PATH: it must know the authority that has signed it, by its --trusted-ca-file",
+    ],
+    [
+      "that has expired",
+      ca.issueServer("expired", undefined, "clientAuth", -1),
+      /^etcd does not accept etcd_cert_file PATH: it expired at 20\d\d-\d\d-\d\dT[\d:]{8}\.000Z: renew it$/,
+    ],
+    ["that is not there", undefined, "etcd may want a client certificate: give etcd_cert_file and etcd_key_file"],
+  ])("%s is refused with what to do", async (_what, refused, advice) => {
+    const config = { endpoints: [mutual.endpoint], caCertFile: ca.certFile, ...refused };
+    for (const attempt of [namesIn, (datastore: Datastore) => create(datastore, "refused")]) {
+      const datastore = openEtcd(config);
+      const error = await failureOf(attempt(datastore));
+      datastore.close();
       expect(error).toMatchObject({ kind: "accessDenied", code: 108 });
-      expect(error.message).toMatch(/TLS handshake: [A-Z_]+; check etcd_ca_cert_file, etcd_cert_file and etcd_key_file$/);
+      const [, told] = /^\w+ \w+ etcd: https:\/\/127\.0\.0\.1:\d+: TLS handshake: [A-Z_]+; (.*)$/.exec(error.message) ?? [];
+      expect(told?.replace(`"${refused?.certFile}"`, "PATH")).toMatch(advice);
+      // Bun's guess, that the server might not speak TLS
+      expect(toErrorOutput(error, "1.1.0").details ?? "").not.toContain("speak TLS");
     }
+  });
+
+  test("that is missing is told over gRPC by the server's alert", async () => {
+    const tls = { ca: [readFileSync(ca.certFile, "utf8")], cert: undefined, key: undefined };
+    const transport = createGrpcTransport();
+    const write = transport.write(
+      { compares: [], success: [], failure: [] },
+      { endpoint: mutual.endpoint, tls, signal: new AbortController().signal },
+    );
+    const { reason, advice } = advise(await failureOf(write, EtcdFailure), { endpoints: [] }, tls, 0);
+    expect([reason, advice]).toEqual(["untrusted", "etcd may want a client certificate: give etcd_cert_file and etcd_key_file"]);
+    transport.close();
   });
 
   test("that is renewed in its files is used from the next failure on", async () => {

@@ -1,6 +1,7 @@
 /** Finds out what is wrong with credentials and authorities when neither `fetch` nor the API server says it. Loaded only after such a failure. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { whyNotValid } from "../../lib/certificate-validity.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Login } from "./credentials.ts";
 
@@ -47,15 +48,8 @@ export function findUnusedAuthorities({ access, identity }: Login): NetplugError
  */
 export function whyRefused(certificate: string, now: number): string | undefined {
   if (!areCertificates(certificate)) return undefined;
-  const [from, to] = datesOf(certificate);
-  if (now > to) return `it expired at ${new Date(to).toISOString()}: renew it`;
-  if (now < from) return `it is not valid before ${new Date(from).toISOString()}: set this machine's clock, or the server's`;
-  return "the server must trust the authority that has signed it, by its --client-ca-file";
-}
-
-function datesOf(certificate: string): readonly [from: number, to: number] {
-  const { validFrom, validTo } = new X509Certificate(certificate);
-  return [Date.parse(validFrom), Date.parse(validTo)];
+  const why = whyNotValid(new X509Certificate(certificate), now);
+  return why ?? "the server must trust the authority that has signed it, by its --client-ca-file";
 }
 
 /** Up to the end of each, or of the text. */

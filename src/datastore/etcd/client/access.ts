@@ -70,8 +70,9 @@ export class Access {
         const send = (target: Target): Promise<T> => run(transport, target);
         return await (logIn === undefined ? send({ endpoint, signal, tls }) : logIn.sendAs(token, { endpoint, signal, tls }, send));
       } catch (thrown) {
-        const failure = toFailure(thrown);
-        if (tls !== undefined && (failure.reason === "unreachable" || failure.reason === "untrusted")) await tlsFiles?.doubt(tls);
+        let failure = toFailure(thrown);
+        if (tls !== undefined && (failure.reason === "unreachable" || failure.reason === "untrusted"))
+          failure = (await tlsFiles?.doubt(tls, failure)) ?? failure;
         if (failure.reason === "lost") logIn?.forget(token);
         if (repairs === MAX_REPAIRS || !(await this.#repair(failure, transport, () => logIn?.forget(token) === true))) throw failure;
         this.#counts.retries++;

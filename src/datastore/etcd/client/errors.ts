@@ -58,7 +58,7 @@ function adviceFor(tries: readonly FailedTry[], failureClass: FailureClass): str
   if (tries.some(({ failure }) => failure.message === NO_REPLY)) return "; if it is up, check http and https in etcd_endpoints";
   if (failureClass === "defect") return adviceIfTooLarge(tries.at(-1)?.failure.message ?? "");
   const untrusted = tries.find(({ failure }) => failure.reason === "untrusted");
-  return untrusted === undefined ? "" : `; ${adviceForCertificates(untrusted.failure.message)}`;
+  return untrusted === undefined ? "" : `; ${untrusted.failure.advice ?? adviceForCertificates(untrusted.failure.message)}`;
 }
 
 /** The first two are about etcd's own certificate: no file of ours is wrong. */

@@ -1,9 +1,12 @@
 /** Finds out what is wrong with certificates or key: the error of the failed connection does not say. */
 
+import { X509Certificate } from "node:crypto";
 import tls from "node:tls";
+import { whyNotValid } from "../../../lib/certificate-validity.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { quote } from "../../../lib/quote.ts";
 import type { EtcdConfig } from "../../config/datastore-config.ts";
+import { EtcdFailure } from "../protocol/failure.ts";
 import type { TlsMaterial } from "../wire/transport.ts";
 
 /** @throws NetplugError ioFailure, with the name of the file and a code of OpenSSL's, never with what is in it */
@@ -14,6 +17,26 @@ export function requireUsable(config: EtcdConfig, { ca, cert, key }: TlsMaterial
   attempt(`etcd_cert_file ${quote(certFile)}`, { cert });
   attempt(`etcd_key_file ${quote(keyFile)}`, { key });
   attempt(`etcd_cert_file ${quote(certFile)} with etcd_key_file ${quote(keyFile)}`, { cert, key });
+}
+
+/** What Bun calls a handshake that the server has ended, as etcd does where it does not accept our certificate: over HTTP/1.1, and over gRPC. */
+const ENDED_BY_SERVER = /EPROTO$|_ALERT_/;
+
+/**
+ * The same failure, with what to do if it was our certificate that etcd did not accept. Bun's own text goes: it asks whether etcd speaks TLS.
+ *
+ * @param now milliseconds since 1970
+ */
+export function advise(failure: EtcdFailure, { certFile = "" }: EtcdConfig, { cert }: TlsMaterial, now: number): EtcdFailure {
+  if (failure.reason !== "untrusted" || !ENDED_BY_SERVER.test(failure.message)) return failure;
+  return new EtcdFailure(failure.reason, failure.message, failure.status, undefined, adviceFor(certFile, cert, now));
+}
+
+function adviceFor(certFile: string, cert: string | undefined, now: number): string {
+  if (cert === undefined) return "etcd may want a client certificate: give etcd_cert_file and etcd_key_file";
+  const why = whyNotValid(new X509Certificate(cert), now);
+  if (why !== undefined) return `etcd does not accept etcd_cert_file ${quote(certFile)}: ${why}`;
+  return `etcd may not trust etcd_cert_file ${quote(certFile)}: it must know the authority that has signed it, by its --trusted-ca-file`;
 }
 
 function attempt(what: string, options: tls.SecureContextOptions): void {

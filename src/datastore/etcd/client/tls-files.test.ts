@@ -3,6 +3,7 @@ import { memoryFiles } from "../../../../test/support/memory-files.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import type { Files } from "../../../lib/ports.ts";
 import { KernelError } from "../../../linux/kernel-error.ts";
+import { EtcdFailure } from "../protocol/failure.ts";
 import { readTlsFiles, TlsFiles } from "./tls-files.ts";
 
 const toPem = (label: string, content: string, end = label): string => `-----BEGIN ${label}-----\n${btoa(content)}\n-----END ${end}-----\n`;
@@ -63,10 +64,11 @@ test("files that cannot be used are told, unless others are there by now", async
   const ports = { clock: systemClock, files: { readText: () => text } as unknown as Files };
   const files = new TlsFiles({ endpoints: [], caCertFile: "/ca.crt" }, ports);
   const material = files.read();
+  const failure = new EtcdFailure("unreachable", "cannot connect");
   const fault = 'use etcd_ca_cert_file "/ca.crt": ';
-  await expect(files.doubt(material)).rejects.toThrow(fault);
+  await expect(files.doubt(material, failure)).rejects.toThrow(fault);
   text = second;
-  await files.doubt(material);
+  expect(await files.doubt(material, failure)).toBe(failure);
   expect(files.read().ca).toEqual([second.trim()]);
-  await expect(files.doubt(files.read())).rejects.toThrow(fault);
+  await expect(files.doubt(files.read(), failure)).rejects.toThrow(fault);
 });

@@ -4,6 +4,7 @@ import { messageOf, NetplugError } from "../../../lib/errors.ts";
 import { describeFolder } from "../../../lib/folder-for-file.ts";
 import type { Clock, Files } from "../../../lib/ports.ts";
 import type { EtcdConfig } from "../../config/datastore-config.ts";
+import type { EtcdFailure } from "../protocol/failure.ts";
 import type { TlsMaterial } from "../wire/transport.ts";
 
 /** A certificate, under any of the labels that OpenSSL reads; the last one is that of its first releases. */
@@ -41,16 +42,19 @@ export class TlsFiles {
    * Checks whether the files are why a connection failed. The next call reads them again, since somebody may be renewing them: a certificate
    * and a key that do not fit each other, but are others by now, were read while they were replaced one after the other.
    *
+   * @returns the failure, with what to do if etcd has refused them
    * @throws NetplugError
    */
-  async doubt(material: TlsMaterial): Promise<void> {
+  async doubt(material: TlsMaterial, failure: EtcdFailure): Promise<EtcdFailure> {
     this.#readAt = -Infinity;
-    const { requireUsable } = await import("./tls-check.ts");
+    const { advise, requireUsable } = await import("./tls-check.ts");
     try {
       requireUsable(this.#config, material);
+      return advise(failure, this.#config, material, this.#ports.clock.now());
     } catch (thrown) {
       const now = readTlsFiles(this.#config, this.#ports.files);
       if (JSON.stringify(now) === JSON.stringify(material)) throw thrown;
+      return failure;
     }
   }
 }

@@ -21,11 +21,14 @@ export class EtcdFailure extends Error {
   readonly reason: FailureReason;
   /** gRPC status when `reason` is `refused`, else 0. */
   readonly status: number;
+  /** What to do, where that was found out apart from the message. */
+  readonly advice: string | undefined;
 
-  constructor(reason: FailureReason, message: string, status = 0, cause?: unknown) {
+  constructor(reason: FailureReason, message: string, status = 0, cause?: unknown, advice?: string) {
     super(message, cause === undefined ? undefined : { cause });
     this.reason = reason;
     this.status = status;
+    this.advice = advice;
   }
 }
 
