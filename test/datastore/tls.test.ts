@@ -29,6 +29,9 @@ const SECRET = "s3cret-in-a-file";
 const certificates = createCertificateFolder();
 const ca = certificates.createAuthority("ca");
 const otherCa = certificates.createAuthority("other-ca");
+const elsewhere = createCertificateFolder();
+/** As after all certificates were made anew. */
+const namesake = elsewhere.createAuthority("ca");
 const client = ca.issueClient("netplug");
 const QUICK = { quick: true };
 
@@ -39,7 +42,10 @@ const mutual = share(() => {
   const clientCaFile = certificates.bundle("clients.crt", [otherCa.certFile, ca.certFile]);
   return startEtcd({ ...QUICK, tls: { ...pair, clientCaFile } });
 });
-afterAll(() => certificates[Symbol.dispose]());
+afterAll(() => {
+  certificates[Symbol.dispose]();
+  elsewhere[Symbol.dispose]();
+});
 
 async function refusalOf(config: EtcdConfig, ports: Partial<DatastorePorts> = {}): Promise<NetplugError> {
   const datastore = openEtcd(config, ports);
@@ -77,15 +83,18 @@ describe.concurrent("a server", () => {
     datastore.close();
   });
 
-  test("of another authority is refused with what to check", async () => {
+  test("of another authority, also of one with the same name, is refused with what to do", async () => {
     for (const config of [
       { endpoints: [server.endpoint], caCertFile: otherCa.certFile },
       { endpoints: [server.endpoint] },
       { endpoints: [server.endpoint], ...client, caCertFile: otherCa.certFile },
+      { endpoints: [server.endpoint], caCertFile: namesake.certFile },
     ]) {
       const error = await refusalOf(config);
       expect(error).toMatchObject({ kind: "accessDenied", code: 108 });
-      expect(error.message).toMatch(/^read from etcd: https:\/\/127\.0\.0\.1:\d+: TLS handshake: [A-Z_]+; check etcd_ca_cert_file/);
+      expect(error.message).toMatch(
+        /^read from etcd: https:\/\/127\.0\.0\.1:\d+: TLS handshake: [A-Z_]+; etcd_ca_cert_file must name a file with the authority of etcd's certificate$/,
+      );
     }
   });
 
@@ -104,7 +113,7 @@ describe.concurrent("a server", () => {
     const endpoints = [server.endpoint, "https://127.0.0.1:1"];
     expect(await refusalOf({ endpoints, caCertFile: otherCa.certFile })).toMatchObject({
       kind: "tryAgainLater",
-      message: expect.stringMatching(/TLS handshake: .*; check etcd_ca_cert_file, etcd_cert_file and etcd_key_file$/),
+      message: expect.stringMatching(/TLS handshake: .*; etcd_ca_cert_file must name a file with the authority of etcd's certificate$/),
     });
   });
 

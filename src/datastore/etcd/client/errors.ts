@@ -61,9 +61,10 @@ function adviceFor(tries: readonly FailedTry[], failureClass: FailureClass): str
   return untrusted === undefined ? "" : `; ${untrusted.failure.advice ?? adviceForCertificates(untrusted.failure.message)}`;
 }
 
-/** The first two are about etcd's own certificate: no file of ours is wrong. */
+/** The first two are about etcd's own certificate: no file of ours is wrong. Where it was ours that was refused, `tls-check.ts` has said what to do. */
 function adviceForCertificates(handshake: string): string {
   if (/CERT_(HAS_EXPIRED|NOT_YET_VALID)/.test(handshake)) return "renew etcd's certificate, or set the clock of this machine";
   if (handshake.includes("ALTNAME")) return "write the host in etcd_endpoints as etcd's certificate names it";
+  if (/ISSUER|SELF_SIGNED|SIGNATURE/.test(handshake)) return "etcd_ca_cert_file must name a file with the authority of etcd's certificate";
   return "check etcd_ca_cert_file, etcd_cert_file and etcd_key_file";
 }
