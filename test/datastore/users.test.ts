@@ -6,9 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CLUSTER_INFORMATION } from "../../src/datastore/cluster-state.ts";
 import type { EtcdConfig } from "../../src/datastore/config/datastore-config.ts";
+import { Access } from "../../src/datastore/etcd/client/access.ts";
 import { LogIn } from "../../src/datastore/etcd/client/log-in.ts";
 import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { startEtcd } from "../support/servers/etcd.ts";
 import { freePorts } from "../support/servers/free-ports.ts";
@@ -52,6 +54,21 @@ describe("a user", () => {
     expect(datastore.requests.retries).toBeGreaterThan(0);
     await endTokensOf(server, "netplug");
     expect(await use(datastore, "b")).toBe("works");
+  });
+
+  test("logs in each time when its tokens end twice in a request that finds out, too, that there is gRPC only", async () => {
+    await using grpcOnly = await startEtcd({ ...QUICK, args: ["--enable-grpc-gateway=false"] });
+    await switchUsersOn(grpcOnly);
+    const access = new Access({ endpoints: [], ...AS_NETPLUG }, { clock: systemClock, files: testFiles }, { roundTrips: 0, retries: 0 });
+    const tokens: unknown[] = [];
+    const answer = access.call(grpcOnly.endpoint, AbortSignal.timeout(10_000), async (transport, target) => {
+      tokens.push(target.token);
+      if (tokens.length <= 2) await endTokensOf(grpcOnly, "netplug");
+      return await transport.read({ ranges: [{ key: "/netplug/" }] }, target);
+    });
+    expect(await answer).toMatchObject({ ranges: [{}] });
+    expect(new Set(tokens).size).toBe(3);
+    access.close();
   });
 
   test("keeps a new token when an answer to the old one comes late", async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "../../../lib/clock.ts";
 import type { Files } from "../../../lib/ports.ts";
+import { EtcdFailure, STATUS } from "../protocol/failure.ts";
 import type { Target, Transport } from "../wire/transport.ts";
 import { Access } from "./access.ts";
 
@@ -33,4 +34,19 @@ test("a server that takes none of the tokens that it gives is not asked for ever
   await expect(call).rejects.toMatchObject({ reason: "refused", message: "etcdserver: invalid auth token" });
   expect(paths).toHaveLength(6);
   access.close();
+});
+
+test.each([
+  ["is sent again", 1, "done"],
+  ["is not sent for ever", Infinity, "etcdserver: revision of auth store is old"],
+])("a request of whom etcd knows by a certificate, refused because somebody changes users meanwhile, %s", async (_what, changes, end) => {
+  const config = { endpoints: [], certFile: "/client.crt", keyFile: "/client.key" };
+  const access = new Access(config, { clock: systemClock, files: {} as Files }, { roundTrips: 0, retries: 0 });
+  let sent = 0;
+  const call = access.call("http://127.0.0.1:1", AbortSignal.timeout(10_000), async () => {
+    if (sent++ < changes) throw new EtcdFailure("refused", "etcdserver: revision of auth store is old", STATUS.invalidArgument);
+    return "done";
+  });
+  expect(await call.catch(({ message }: EtcdFailure) => message)).toBe(end);
+  expect(sent).toBeLessThan(4);
 });

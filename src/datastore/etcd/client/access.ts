@@ -27,7 +27,7 @@ export interface AccessPorts {
 /** The request to an endpoint, after the log-in. */
 export type Run<T> = (transport: Transport, target: Target) => Promise<T>;
 
-/** A new token, and the other transport. */
+/** What one request survives of new tokens, or of users that somebody changes; the other transport is not one of these, and comes once. */
 const MAX_REPAIRS = 2;
 
 /** One process's way in, kept in memory. What only TLS or a user needs is loaded where there is one. */
@@ -53,7 +53,7 @@ export class Access {
    * @throws EtcdFailure, or NetplugError for unreadable files
    */
   async call<T>(endpoint: string, signal: AbortSignal, run: Run<T>): Promise<T> {
-    for (let repairs = 0; ; repairs++) {
+    for (let repairs = 0; ;) {
       const tlsFiles = endpoint.startsWith("https:") ? await this.#openTlsFiles() : undefined;
       const tls = tlsFiles?.read();
       const transport = this.#transport;
@@ -75,6 +75,7 @@ export class Access {
           failure = (await tlsFiles?.doubt(tls, failure)) ?? failure;
         if (failure.reason === "lost") logIn?.forget(token);
         if (repairs === MAX_REPAIRS || !(await this.#repair(failure, transport, () => logIn?.forget(token) === true))) throw failure;
+        if (this.#transport === transport) repairs++;
         this.#counts.retries++;
       }
     }
@@ -98,7 +99,8 @@ export class Access {
         if (this.#config.username === undefined) return this.#config.certFile !== undefined && (await this.#useGrpc(transport));
         return forget();
       case "log-in-again":
-        return forget();
+        // A certificate stands for no token. Its request was under way while somebody changed users.
+        return this.#config.username === undefined || forget();
       default:
         return false;
     }
