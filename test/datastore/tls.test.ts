@@ -182,21 +182,26 @@ test("variables that have others trust any server, or print requests, change not
   }
 });
 
+const third = certificates.createAuthority("third-ca");
+const UNKNOWN_AUTHORITY = "etcd may not trust etcd_cert_file PATH: it must know the authority that has signed it, by its --trusted-ca-file";
+
 describe.concurrent("a client certificate", () => {
   test("of the right authority lets in", async () => {
     expect(await use(openEtcd({ endpoints: [mutual.endpoint], ...client, caCertFile: ca.certFile }), "mutual")).toBe("works");
   });
 
   test.each([
-    [
-      "of a stranger",
-      certificates.createAuthority("third-ca").issueClient("netplug"),
-      "etcd may not trust etcd_cert_file PATH: it must know the authority that has signed it, by its --trusted-ca-file",
-    ],
+    ["of a stranger", third.issueClient("netplug"), UNKNOWN_AUTHORITY],
+    ["of a stranger that is for everything", third.issueServer("everything", undefined, "anyExtendedKeyUsage"), UNKNOWN_AUTHORITY],
     [
       "that has expired",
       ca.issueServer("expired", undefined, "clientAuth", -1),
       /^etcd does not accept etcd_cert_file PATH: it expired at 20\d\d-\d\d-\d\dT[\d:]{8}\.000Z: renew it$/,
+    ],
+    [
+      "that is one for servers",
+      ca.issueServer("server-only", undefined, "serverAuth"),
+      "etcd does not accept etcd_cert_file PATH: it is not for clients, whose extended key usage is clientAuth",
     ],
     ["that is not there", undefined, "etcd may want a client certificate: give etcd_cert_file and etcd_key_file"],
   ])("%s is refused with what to do", async (_what, refused, advice) => {

@@ -34,9 +34,21 @@ export function advise(failure: EtcdFailure, { certFile = "" }: EtcdConfig, { ce
 
 function adviceFor(certFile: string, cert: string | undefined, now: number): string {
   if (cert === undefined) return "etcd may want a client certificate: give etcd_cert_file and etcd_key_file";
-  const why = whyNotValid(new X509Certificate(cert), now);
+  const certificate = new X509Certificate(cert);
+  const why = whyNotValid(certificate, now) ?? whyNotForClients(certificate);
   if (why !== undefined) return `etcd does not accept etcd_cert_file ${quote(certFile)}: ${why}`;
   return `etcd may not trust etcd_cert_file ${quote(certFile)}: it must know the authority that has signed it, by its --trusted-ca-file`;
+}
+
+/** clientAuth and anyExtendedKeyUsage. @see RFC 5280 §4.2.1.12 */
+const FOR_CLIENTS: readonly string[] = ["1.3.6.1.5.5.7.3.2", "2.5.29.37.0"];
+
+/** Without that extension it is for everything. */
+function whyNotForClients({ keyUsage }: X509Certificate): string | undefined {
+  // Not always there, whatever its type says.
+  const usages = keyUsage as readonly string[] | undefined;
+  if (usages === undefined || usages.some((usage) => FOR_CLIENTS.includes(usage))) return undefined;
+  return "it is not for clients, whose extended key usage is clientAuth";
 }
 
 function attempt(what: string, options: tls.SecureContextOptions): void {
