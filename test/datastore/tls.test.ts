@@ -16,7 +16,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import type { NetplugError } from "../../src/lib/errors.ts";
 import type { Clock, Files } from "../../src/lib/ports.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
-import { createCertificateFolder } from "../support/servers/certificates.ts";
+import { createCertificateFolder, type KeyPair } from "../support/servers/certificates.ts";
 import { startEtcd } from "../support/servers/etcd.ts";
 import { share } from "../support/share.ts";
 import { TcpProxy } from "../support/servers/tcp-proxy.ts";
@@ -183,11 +183,24 @@ test("variables that have others trust any server, or print requests, change not
 });
 
 const third = certificates.createAuthority("third-ca");
-const UNKNOWN_AUTHORITY = "etcd may not trust etcd_cert_file PATH: it must know the authority that has signed it, by its --trusted-ca-file";
+const UNKNOWN_AUTHORITY =
+  "etcd may not trust etcd_cert_file PATH: it must know the authority that has signed it, by its --trusted-ca-file; an intermediate one may be missing in the file";
+
+/** Signed by an intermediate authority; what follows it in its file. */
+function issueBelow(name: string, days: number, toFollowing: (authorityFile: string) => readonly string[]): KeyPair {
+  const authority = ca.issueAuthority(name, days);
+  const { certFile, keyFile } = authority.issueClient("netplug");
+  return { certFile: certificates.bundle(`${name}-chain.crt`, [certFile, ...toFollowing(authority.certFile)]), keyFile };
+}
+
+const noCertificate = join(certificates.path, "no-certificate.pem");
+writeFileSync(noCertificate, `-----BEGIN HOME MADE CERTIFICATE-----\n${btoa(SECRET)}\n-----END HOME MADE CERTIFICATE-----\n`);
 
 describe.concurrent("a client certificate", () => {
-  test("of the right authority lets in", async () => {
+  test("of the right authority lets in, also by an intermediate one in its file", async () => {
     expect(await use(openEtcd({ endpoints: [mutual.endpoint], ...client, caCertFile: ca.certFile }), "mutual")).toBe("works");
+    const below = issueBelow("intermediate-there", 1, (file) => [file]);
+    expect(await use(openEtcd({ endpoints: [mutual.endpoint], ...below, caCertFile: ca.certFile }), "mutual-below")).toBe("works");
   });
 
   test.each([
@@ -202,6 +215,13 @@ describe.concurrent("a client certificate", () => {
       "that is one for servers",
       ca.issueServer("server-only", undefined, "serverAuth"),
       "etcd does not accept etcd_cert_file PATH: it is not for clients, whose extended key usage is clientAuth",
+    ],
+    ["without its intermediate authority", issueBelow("intermediate-alone", 1, () => []), UNKNOWN_AUTHORITY],
+    ["with something that is none behind it", issueBelow("intermediate-none", 1, () => [noCertificate]), UNKNOWN_AUTHORITY],
+    [
+      "with an intermediate authority that has expired",
+      issueBelow("intermediate-expired", -1, (file) => [file]),
+      /^etcd may not accept an authority in etcd_cert_file PATH: it expired at 20\d\d-\d\d-\d\dT[\d:]{8}\.000Z: renew it$/,
     ],
     ["that is not there", undefined, "etcd may want a client certificate: give etcd_cert_file and etcd_key_file"],
   ])("%s is refused with what to do", async (_what, refused, advice) => {

@@ -34,10 +34,28 @@ export function advise(failure: EtcdFailure, { certFile = "" }: EtcdConfig, { ce
 
 function adviceFor(certFile: string, cert: string | undefined, now: number): string {
   if (cert === undefined) return "etcd may want a client certificate: give etcd_cert_file and etcd_key_file";
+  const file = `etcd_cert_file ${quote(certFile)}`;
   const certificate = new X509Certificate(cert);
   const why = whyNotValid(certificate, now) ?? whyNotForClients(certificate);
-  if (why !== undefined) return `etcd does not accept etcd_cert_file ${quote(certFile)}: ${why}`;
-  return `etcd may not trust etcd_cert_file ${quote(certFile)}: it must know the authority that has signed it, by its --trusted-ca-file`;
+  if (why !== undefined) return `etcd does not accept ${file}: ${why}`;
+  const whyNotAuthority = findInvalidAuthority(cert, now);
+  if (whyNotAuthority !== undefined) return `etcd may not accept an authority in ${file}: ${whyNotAuthority}`;
+  const known = "it must know the authority that has signed it, by its --trusted-ca-file";
+  return `etcd may not trust ${file}: ${known}; an intermediate one may be missing in the file`;
+}
+
+/** Why one of those does not count that follow the certificate in its file. */
+function findInvalidAuthority(pem: string, now: number): string | undefined {
+  const [, ...authorities] = pem.split(/(?=-----BEGIN )/).filter((part) => part.includes("CERTIFICATE-----"));
+  for (const authority of authorities) {
+    try {
+      const why = whyNotValid(new X509Certificate(authority), now);
+      if (why !== undefined) return why;
+    } catch {
+      // A connection leaves out what has a label that nobody knows.
+    }
+  }
+  return undefined;
 }
 
 /** clientAuth and anyExtendedKeyUsage. @see RFC 5280 §4.2.1.12 */
