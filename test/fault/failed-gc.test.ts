@@ -34,6 +34,30 @@ test.concurrent.each([NETPLUG, IPAM_ALONE])(
   },
 );
 
+test.concurrent.each([
+  [NETPLUG.name, "its namespace", NETPLUG, false],
+  [NETPLUG.name, "another one", NETPLUG, true],
+  [IPAM_ALONE.name, "its namespace", IPAM_ALONE, false],
+  [IPAM_ALONE.name, "another one", IPAM_ALONE, true],
+])(
+  "what one has noted that fails releases nothing that a later ADD of the container has: %s in %s",
+  async (_name, _where, flow, isElsewhere) => {
+    await using node = await startNode({ ...flow, waits: false });
+    using pod = new TestNetns();
+    using other = new TestNetns();
+    const { path: netns } = isElsewhere ? other : pod;
+    expect((await node.call("ADD", { netns: pod.path, config: WITHOUT_WAIT })).status).toBe(0);
+    expect((await node.call("GC", { config: { etcd_endpoints: "http://127.0.0.1:1" } })).json?.code).toBe(11);
+    expect(pendingReleasesOf(node)).toEqual([node.attachmentFile]);
+    expect((await node.call("ADD", { netns, config: WITHOUT_WAIT })).status).toBe(0);
+    if (isElsewhere) pod.delete();
+    await delLater(node);
+    expect([allocatedIn(await node.changes()), pendingReleasesOf(node)]).toEqual([2, []]);
+    expect((await node.call("DEL", { netns })).stdout).toBe("");
+    expect([await node.verify(), pendingReleasesOf(node)]).toEqual([[], []]);
+  },
+);
+
 test.concurrent("where a delegate gives the addresses, one notes nothing: no DEL could release those of another attachment", async () => {
   await using node = await startNode(HOST_LOCAL);
   expect((await node.call("ADD")).status).toBe(0);
