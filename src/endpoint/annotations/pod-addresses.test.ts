@@ -17,6 +17,10 @@ test("what stands between two texts is no name", () => {
   expect(read('{"web-0": ["10.65.0.7", "::7"], "web-1": ["10.65.0.8", "::8"]}')).toEqual(["10.65.0.7", "::7"]);
 });
 
+test("an escaped quote ends no name", () => {
+  expect(read('{"web-0": ["10.65.0.7"], "\\"a\\"": ["10.65.0.8"], "\\"b\\"": ["10.65.0.9"]}')).toEqual(["10.65.0.7"]);
+});
+
 test.each([
   ['["10.65.0.7"]', "it is a list"],
   ["10.65.0.7", "want a JSON object with the addresses of each pod by its name"],

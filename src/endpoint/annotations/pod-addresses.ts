@@ -32,7 +32,7 @@ export function readAddressesByPod(source: AnnotationSource, podName: string): r
     const owners = new Map<string, string>();
     let own: readonly Address[] | undefined;
     for (const [name, listed] of Object.entries(value)) {
-      const addresses = entryOf(name, () => toPodAddresses(listed, wanted));
+      const addresses = readEntry(name, () => toPodAddresses(listed, wanted));
       if (name === podName) own = addresses;
       for (const address of addresses.map(toAddressText)) {
         const owner = owners.get(address);
@@ -67,7 +67,7 @@ function toPodAddresses(value: unknown, wanted: string): readonly Address[] {
 }
 
 /** What is wrong with the entry of a pod is told with its name. */
-function entryOf<T>(name: string, read: () => T): T {
+function readEntry<T>(name: string, read: () => T): T {
   try {
     return read();
   } catch (thrown) {
