@@ -40,7 +40,7 @@ test.concurrent.each([
   [IPAM_ALONE.name, "its namespace", IPAM_ALONE, false],
   [IPAM_ALONE.name, "another one", IPAM_ALONE, true],
 ])(
-  "what one has noted that fails releases nothing that a later ADD of the container has: %s in %s",
+  "what a failed one has noted releases nothing that a later ADD of the container has: %s in %s",
   async (_name, _where, flow, isElsewhere) => {
     await using node = await startNode({ ...flow, waits: false });
     using pod = new TestNetns();
