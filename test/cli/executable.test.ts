@@ -77,8 +77,8 @@ describe("usage", () => {
     }
   });
 
-  test("help of ipam release and ipam split says that one of two options is wanted", () => {
-    for (const command of ["release", "split"]) expect(run(["ipam", command, "--help"]).stdout).toContain("One of --");
+  test("help of ipam release and ipam split says that one of two options must be given", () => {
+    for (const command of ["release", "split"]) expect(run(["ipam", command, "--help"]).stdout).toContain("Give either --");
   });
 
   test("as a plugin of kubectl, help names kubectl everywhere", () => {

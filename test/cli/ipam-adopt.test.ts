@@ -88,8 +88,8 @@ describe("a name of a node", () => {
     return shown.blocks.map(({ node, cidr, inUse }) => `${node} ${cidr} ${inUse}`);
   };
 
-  test("of which nothing tells is warned of with those that are known, and it may be right: it gets the addresses", async () => {
-    const nothing = 'warning: nothing tells of a node "n1", nor of any other; if the name is wrong, correct that by ';
+  test("that the datastore does not know is warned of with those that are known, and it may be right: it gets the addresses", async () => {
+    const nothing = 'warning: the datastore knows no node "n1", nor any other; if the name is wrong, correct that by ';
     expect(await adopt("--node=n1", first)).toMatchObject({
       status: 0,
       stderr: `${nothing}netplugctl ipam adopt --node=RIGHT-NAME --instead-of=n1\n`,
@@ -97,10 +97,10 @@ describe("a name of a node", () => {
     // the second time its addresses tell of it
     expect(await adopt("--node=n1", first)).toMatchObject({ status: 0, stderr: "" });
     await world.create(...["rack-1", "rack-2", "rack-3", "rack-4", "web"].map((name) => resourceYaml("Node", name)));
-    const some = 'but of "n1", "rack-1", "rack-2", "rack-3", "rack-4", and 1 more; if the name is wrong, correct that by ';
+    const some = 'but "n1", "rack-1", "rack-2", "rack-3", "rack-4", and 1 more; if the name is wrong, correct that by ';
     expect(await adopt("--node=wbe", second)).toMatchObject({
       status: 0,
-      stderr: `warning: nothing tells of a node "wbe", ${some}netplugctl ipam adopt --node=RIGHT-NAME --instead-of=wbe\n`,
+      stderr: `warning: the datastore knows no node "wbe", ${some}netplugctl ipam adopt --node=RIGHT-NAME --instead-of=wbe\n`,
     });
   });
 
@@ -116,7 +116,7 @@ describe("a name of a node", () => {
     const own = hostname().toLowerCase();
     const options = { hostAddresses: () => [first], files: { "/var/lib/netplug/nodename": "rack-7\n" } };
     expect((await world.ctl(["ipam", "adopt", `--node=${own}`], options)).stderr).toStartWith(
-      `warning: nothing tells of a node "${own}", `,
+      `warning: the datastore knows no node "${own}", `,
     );
     const { status, stderr } = await world.ctl(["ipam", "adopt", "--node=rack-7", `--instead-of=${own}`], options);
     expect([status, stderr]).toEqual([0, ""]);

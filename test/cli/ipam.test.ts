@@ -148,7 +148,9 @@ describe("ipam split", () => {
   });
 
   test.each([
-    [["3", "--name", "blue"], 1, 'netplugctl: split pool "blue": got 3 parts, want a power of two'],
+    [["3", "--name", "blue"], 2, 'got "3", want a power of two: 2, 4, 8, …'],
+    [["1", "--name", "blue"], 2, 'got "1", want a power of two: 2, 4, 8, …'],
+    [["8", "--name", "blue"], 1, 'netplugctl: split pool "blue": got 8 parts, want a power of two from 2 to 4'],
     [["2", "--name", "one-block"], 1, "10.66.0.0/26 has the size of one block (blockSize 26), which cannot be split"],
     [["2", "--name", "nope"], 1, "there is none\n"],
     [["2", "--name", "10.65.0.0/24"], 1, 'split pool "10.65.0.0/24": there is none; want the name of a pool, --cidr takes a CIDR\n'],

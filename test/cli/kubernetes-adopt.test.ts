@@ -21,11 +21,11 @@ const adopt = async (words: string, ...found: readonly HostAddress[]): ReturnTyp
     hostAddresses: () => (found.length === 0 ? [first] : found),
   });
 
-test("a name that Kubernetes does not know may be the node's own: it is warned of as long as nothing tells of it (needs cluster)", async () => {
+test("a name that Kubernetes does not know may be the node's own: it is warned of as long as the datastore does not know it (needs cluster)", async () => {
   const { status, stderr } = await adopt("rack-7");
   expect([status, stderr]).toEqual([
     0,
-    'warning: nothing tells of a node "rack-7", and pods of this host are on node "n1"; if the name is wrong, correct that by ' +
+    'warning: the datastore knows no node "rack-7", and pods of this host are on node "n1"; if the name is wrong, correct that by ' +
       `netplugctl ipam adopt --node=n1 --instead-of=rack-7 --run-dir=${world.folder}\n`,
   ]);
   expect(await adopt("rack-7")).toMatchObject({ status: 0, stderr: "" });
@@ -35,7 +35,7 @@ test("a pod that no node has yet tells no name, whatever record it has brought a
   const annotations = { containerID: "c-web", podIP: "10.65.0.7/32", podIPs: "10.65.0.7/32" };
   await createPod(world.api, { name: "copy", namespace: "prod", annotations });
   await world.api.kubectl(["delete", "pod", "web", "-n", "prod", "--force", "--grace-period=0"]);
-  expect((await adopt("rack-7")).stderr).toStartWith('warning: nothing tells of a node "rack-7", but of "n1"; ');
+  expect((await adopt("rack-7")).stderr).toStartWith('warning: the datastore knows no node "rack-7", but "n1"; ');
 });
 
 test("another node of the cluster is not this one (needs cluster)", async () => {

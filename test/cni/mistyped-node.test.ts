@@ -143,9 +143,9 @@ test("what a name got that no node has, the right one gets by the command that i
 
   const slip = await adopt("ghost");
   expect([slip.status, slip.stdout]).toEqual([0, expect.stringContaining("allocated 4 of 4 addresses")]);
-  const told = isOnKubernetes() ? 'and pods of this host are on node "node-a"' : 'but of "node-a", "node-b"';
+  const told = isOnKubernetes() ? 'and pods of this host are on node "node-a"' : 'but "node-a", "node-b"';
   expect(slip.stderr).toStartWith(
-    `warning: nothing tells of a node "ghost", ${told}; if the name is wrong, correct that by netplugctl ipam`,
+    `warning: the datastore knows no node "ghost", ${told}; if the name is wrong, correct that by netplugctl ipam`,
   );
   expect(await blocks()).toEqual([`ghost ${block} 4`]);
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { UsageError } from "../failures/failure.ts";
-import { parseBoolean, parseCount } from "./flags.ts";
+import { parseBoolean, parseCount, parsePowerOfTwo } from "./flags.ts";
 
 test.each([
   ["true", true],
@@ -26,4 +26,13 @@ test.each(["", "-1", "+1", " 1", "1 ", "1.5", "1e3", "0x1", "many"])("%j is no w
 
 test.each(["9999999999999999", "0000000000000001"])("%j has more digits than a count", (text) =>
   expect(() => parseCount(text)).toThrow(new UsageError(`got ${JSON.stringify(text)}, want at most 15 digits`)),
+);
+
+test.each([
+  ["2", 2],
+  ["64", 64],
+])("%j is the power of two %p", (text, value) => expect(parsePowerOfTwo(text)).toBe(value));
+
+test.each(["0", "1", "3", "12", "63"])("%j is no power of two that makes several of one", (text) =>
+  expect(() => parsePowerOfTwo(text)).toThrow(new UsageError(`got ${JSON.stringify(text)}, want a power of two: 2, 4, 8, …`)),
 );

@@ -103,3 +103,10 @@ export function parseCount(text: string): number {
   if (text.length > MOST_DIGITS) throw new UsageError(`got ${quote(text)}, want at most ${MOST_DIGITS} digits`);
   return Number(text);
 }
+
+/** 2, 4, 8 and so on. */
+export function parsePowerOfTwo(text: string): number {
+  const count = parseCount(text);
+  if (count < 2 || !Number.isInteger(Math.log2(count))) throw new UsageError(`got ${quote(text)}, want a power of two: 2, 4, 8, …`);
+  return count;
+}

@@ -174,7 +174,7 @@ const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({
       "",
       'It is meant for an address whose workload is gone, as "ipam check" finds them. A workload that runs is not stopped and goes on using it.',
       "",
-      "One of --ip and --from-report is wanted.",
+      "Give either --ip or --from-report.",
       "--from-report releases each leaked address of a report, unless it is not leaked any more, belongs to another attachment by now, was given",
       "less than a minute ago, or is on a node that Kubernetes does not hear of. Exit status: 0 none of them is leaked any more; 1 some still are.",
     ].join("\n"),
@@ -212,7 +212,7 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
     },
     positional: {
       kind: "tuple",
-      parameters: [{ brief: "how many pools to make: a power of two", placeholder: "N", parse: flags.parseCount }],
+      parameters: [{ brief: "how many pools to make: a power of two", placeholder: "N", parse: flags.parsePowerOfTwo }],
     },
   },
   docs: {
@@ -220,7 +220,7 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
     fullDescription: [
       "Make several pools of one. Workloads keep their addresses; whatever names the pool must then name the new ones.",
       "",
-      "One of --name and --cidr is wanted. The datastore must be locked: see datastoreReady of clusterinformation/default.",
+      "Give either --name or --cidr. The datastore must be locked: see datastoreReady of clusterinformation/default.",
     ].join("\n"),
   },
 });
@@ -254,7 +254,7 @@ const ipamAdopt = buildCommand<AdoptFlags, [], CliContext>({
       "It is meant for a datastore that was restored from a backup: run it as root on each node, while the datastore is locked. On Kubernetes it also",
       "brings up to date the list by which the plugin finds the node's blocks: blocks.json, in the folder of --run-dir.",
       "It knows no default for --node: the name is the one that the network config gives the node, else the content of /var/lib/netplug/nodename,",
-      "else the host name in lower case. Of a name that nothing tells of it warns. Of one that is wrong, correct it with --instead-of.",
+      "else the host name in lower case. It warns of a name that the datastore does not know; --instead-of corrects a wrong one.",
       "Exit status: 0 all of them are allocated to their users; 1 some cannot be, such as those that another container has been given since.",
     ].join("\n"),
   },

@@ -26,7 +26,7 @@ export interface AdoptFlags {
 }
 
 /**
- * Warns of a name that nothing tells of: it may be right, of a host of which nothing is recorded yet.
+ * Warns of a name that the datastore does not know: it may be right, of a host of which nothing is recorded yet.
  *
  * @throws {CommandFailed} for what this host was not called so far
  */
@@ -101,11 +101,11 @@ async function warnOfUnknown(cli: Cli, flags: AdoptFlags, recorded: NamesOfHost,
   if (known.has(node) || names.find((name) => name !== "")?.toLowerCase() === node) return;
   const all = [...known].filter((name) => name !== "").sort();
   const more = all.length > SHOWN_NAMES ? `, and ${all.length - SHOWN_NAMES} more` : "";
-  const listed = all.length === 0 ? "nor of any other" : `but of ${all.slice(0, SHOWN_NAMES).map(quote).join(", ")}${more}`;
+  const listed = all.length === 0 ? "nor any other" : `but ${all.slice(0, SHOWN_NAMES).map(quote).join(", ")}${more}`;
   const [ofPods] = recorded.keys();
   const told = ofPods === undefined ? listed : `and pods of this host are on node ${quote(ofPods)}`;
   const correction = toCommandLine(cli, toAdopt(ofPods ?? "RIGHT-NAME", node, flags));
-  note(cli, `warning: nothing tells of a node ${quote(node)}, ${told}; if the name is wrong, correct that by ${correction}`);
+  note(cli, `warning: the datastore knows no node ${quote(node)}, ${told}; if the name is wrong, correct that by ${correction}`);
   await cli.io.stderr.drained();
 }
 
