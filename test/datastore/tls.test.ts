@@ -187,8 +187,8 @@ const UNKNOWN_AUTHORITY =
   "etcd may not trust etcd_cert_file PATH: it must know the authority that has signed it, by its --trusted-ca-file; an intermediate one may be missing in the file";
 
 /** Signed by an intermediate authority; what follows it in its file. */
-function issueBelow(name: string, days: number, toFollowing: (authorityFile: string) => readonly string[]): KeyPair {
-  const authority = ca.issueAuthority(name, days);
+function issueBelow(name: string, days: number, toFollowing: (authorityFile: string) => readonly string[], usage?: string): KeyPair {
+  const authority = ca.issueAuthority(name, days, usage);
   const { certFile, keyFile } = authority.issueClient("netplug");
   return { certFile: certificates.bundle(`${name}-chain.crt`, [certFile, ...toFollowing(authority.certFile)]), keyFile };
 }
@@ -222,6 +222,11 @@ describe.concurrent("a client certificate", () => {
       "with an intermediate authority that has expired",
       issueBelow("intermediate-expired", -1, (file) => [file]),
       /^etcd may not accept an authority in etcd_cert_file PATH: it expired at 20\d\d-\d\d-\d\dT[\d:]{8}\.000Z: renew it$/,
+    ],
+    [
+      "with an intermediate authority for servers",
+      issueBelow("intermediate-for-servers", 1, (file) => [file], "serverAuth"),
+      "etcd may not accept an authority in etcd_cert_file PATH: it is not for clients, whose extended key usage is clientAuth",
     ],
     ["that is not there", undefined, "etcd may want a client certificate: give etcd_cert_file and etcd_key_file"],
   ])("%s is refused with what to do", async (_what, refused, advice) => {

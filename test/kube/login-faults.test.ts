@@ -3,7 +3,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { whyRefused } from "../../src/kube/access/login-fault.ts";
 import { NODES } from "../../src/kube/core-types.ts";
-import { createCertificateFolder } from "../support/servers/certificates.ts";
+import { startApiServer } from "../support/servers/api-server.ts";
+import { createCertificateFolder, type KeyPair } from "../support/servers/certificates.ts";
+import { onApiServer } from "../support/servers/on-api-server.ts";
+import type { NetplugError } from "../../src/lib/errors.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { clientOfFiles, serve, text } from "./support/tls-server.ts";
 import { withVariables } from "./support/variables.ts";
@@ -80,20 +83,26 @@ describe.each(["http1.1", "http2"] as const)("over %s no request can be made, an
   });
 });
 
+const UNTRUSTED =
+  "the server must trust the authority that has signed it, by its --client-ca-file; an intermediate one may be missing behind it";
+const EXPIRED = "it expired at 20\\d\\d-\\d\\d-\\d\\dT[\\d:]{8}\\.000Z: renew it";
+const OF_AUTHORITY = "the server may not accept an authority that follows it: ";
+const FOR_SERVERS = "it is not for clients, whose extended key usage is clientAuth";
+
 describe("a client certificate that the server does not accept", () => {
   const trusted = authority.issueClient("trusted");
   const expired = authority.issueServer("expired", undefined, "clientAuth", -1);
 
   test.each([
-    ["that has expired is said to have, with the time", expired, /; it expired at 20\d\d-\d\d-\d\dT[\d:]{8}\.000Z: renew it$/],
-    ["that has not leaves its authority", trusted, /; the server must trust the authority that has signed it, by its --client-ca-file$/],
+    ["that has expired is said to have, with the time", expired, EXPIRED],
+    ["that has not leaves its authority", trusted, UNTRUSTED],
   ])("%s, whatever renews tokens", async (_what, { certFile, keyFile }, remedy) => {
     await using server = serve(authority.issueServer("server"), { token: "t" });
     const cluster = { server: server.url, "certificate-authority": authority.certFile };
     const user = { "client-certificate": certFile, "client-key": keyFile };
     const renewal = "run the installer again";
     const { code, message } = await failureOf(clientOfFiles(folder.path, cluster, user, { renewal }).get(NODES, { name: "n" }));
-    expect([code, message]).toEqual([108, expect.stringMatching(remedy)]);
+    expect([code, message]).toEqual([108, expect.stringMatching(new RegExp(`; ${remedy}$`))]);
     expect(message).toContain('the API server does not accept the client certificate of user "u" in kubeconfig ');
     expect(message).not.toContain(renewal);
     // beside a token it counts for nothing
@@ -104,6 +113,47 @@ describe("a client certificate that the server does not accept", () => {
   test("before its time, or damaged", () => {
     expect(whyRefused(text(trusted.certFile), 0)).toMatch(/^it is not valid before 20.+Z: set this machine's clock, or the server's$/);
     expect(whyRefused("-----BEGIN CERTIFICATE-----\n", 0)).toBeUndefined();
+  });
+});
+
+/** Signed by an intermediate authority; what follows it in its file. */
+function issueBelow(name: string, days?: number, { usage = "clientAuth", isAlone = false } = {}): KeyPair {
+  const intermediate = authority.issueAuthority(name, days, usage);
+  const { certFile, keyFile } = intermediate.issueClient("me");
+  return { certFile: isAlone ? certFile : folder.bundle(`${name}-chain.crt`, [certFile, intermediate.certFile]), keyFile };
+}
+
+const [realTest, api] = onApiServer(() => startApiServer({ args: [`--client-ca-file=${authority.certFile}`] }));
+
+describe.each(["http1.1", "http2"] as const)("over %s a real API server", (protocol) => {
+  const refusalOf = async ({ certFile, keyFile }: KeyPair): Promise<NetplugError> => {
+    const cluster = { server: api.url, "certificate-authority": api.caFile };
+    const client = clientOfFiles(folder.path, cluster, { "client-certificate": certFile, "client-key": keyFile }, { protocol });
+    using _client = { [Symbol.dispose]: () => client.close() };
+    return await failureOf(client.get(NODES, { name: "n" }));
+  };
+
+  realTest("knows the user of a certificate that an intermediate authority in its file has signed (needs cluster)", async () => {
+    expect(await refusalOf(issueBelow(`there-${protocol}`))).toMatchObject({
+      message: "get nodes is not permitted",
+      details: expect.stringContaining('User "me"'),
+    });
+  });
+
+  realTest.each([
+    ["has expired", authority.issueServer(`old-${protocol}`, undefined, "clientAuth", -1), EXPIRED],
+    ["is for servers", authority.issueServer(`for-servers-${protocol}`, undefined, "serverAuth"), FOR_SERVERS],
+    ["a stranger has signed", folder.createAuthority(`stranger-${protocol}`).issueClient("me"), UNTRUSTED],
+    ["comes without its intermediate authority", issueBelow(`alone-${protocol}`, 1, { isAlone: true }), UNTRUSTED],
+    ["has an intermediate authority that has expired", issueBelow(`old-authority-${protocol}`, -1), `${OF_AUTHORITY}${EXPIRED}`],
+    [
+      "has an intermediate authority for servers",
+      issueBelow(`server-authority-${protocol}`, 1, { usage: "serverAuth" }),
+      `${OF_AUTHORITY}${FOR_SERVERS}`,
+    ],
+  ])("refuses a client certificate that %s, and the message says why (needs cluster)", async (_what, pair, remedy) => {
+    const { code, message } = await refusalOf(pair);
+    expect([code, message]).toEqual([108, expect.stringMatching(new RegExp(`; ${remedy}$`))]);
   });
 });
 

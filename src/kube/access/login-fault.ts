@@ -1,7 +1,7 @@
 /** Finds out what is wrong with credentials and authorities when neither `fetch` nor the API server says it. Loaded only after such a failure. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { whyNotValid } from "../../lib/certificate-validity.ts";
+import { findCertificateFault } from "../../lib/client-certificate.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Login } from "./credentials.ts";
 
@@ -48,8 +48,9 @@ export function findUnusedAuthorities({ access, identity }: Login): NetplugError
  */
 export function whyRefused(certificate: string, now: number): string | undefined {
   if (!areCertificates(certificate)) return undefined;
-  const why = whyNotValid(new X509Certificate(certificate), now);
-  return why ?? "the server must trust the authority that has signed it, by its --client-ca-file";
+  const fault = findCertificateFault(certificate, now);
+  if (fault !== undefined) return fault.isOfAuthority ? `the server may not accept an authority that follows it: ${fault.why}` : fault.why;
+  return "the server must trust the authority that has signed it, by its --client-ca-file; an intermediate one may be missing behind it";
 }
 
 /** Up to the end of each, or of the text. */

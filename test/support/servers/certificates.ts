@@ -16,8 +16,8 @@ export interface Authority {
   issueServer(name: string, altNames?: string, usage?: string, days?: number): KeyPair;
   /** @param commonName who the client is @param organizations the groups that Kubernetes takes it to be in */
   issueClient(commonName: string, organizations?: readonly string[]): KeyPair;
-  /** An intermediate one. @param days as above */
-  issueAuthority(name: string, days?: number): Authority;
+  /** An intermediate one. @param days as above @param usage what it may sign for; absent: everything */
+  issueAuthority(name: string, days?: number, usage?: string): Authority;
 }
 
 export interface CertificateFolder extends Disposable {
@@ -52,7 +52,10 @@ export function createCertificateFolder(parent: string = tmpdir()): CertificateF
         const subject = [...organizations.map((organization) => `/O=${organization}`), `/CN=${commonName}`].join("");
         return issue(`${name}-${commonName}`, subject, "extendedKeyUsage=clientAuth\n");
       },
-      issueAuthority: (file, days) => toAuthority(file, issue(file, `/CN=${file}`, "basicConstraints=critical,CA:TRUE\n", days)),
+      issueAuthority(file, days, usage) {
+        const extensions = `basicConstraints=critical,CA:TRUE\n${usage === undefined ? "" : `extendedKeyUsage=${usage}\n`}`;
+        return toAuthority(file, issue(file, `/CN=${file}`, extensions, days));
+      },
     };
   };
   return {

@@ -1,8 +1,7 @@
 /** Finds out what is wrong with certificates or key: the error of the failed connection does not say. */
 
-import { X509Certificate } from "node:crypto";
 import tls from "node:tls";
-import { whyNotValid } from "../../../lib/certificate-validity.ts";
+import { findCertificateFault } from "../../../lib/client-certificate.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { quote } from "../../../lib/quote.ts";
 import type { EtcdConfig } from "../../config/datastore-config.ts";
@@ -35,38 +34,11 @@ export function advise(failure: EtcdFailure, { certFile = "" }: EtcdConfig, { ce
 function adviceFor(certFile: string, cert: string | undefined, now: number): string {
   if (cert === undefined) return "etcd may want a client certificate: give etcd_cert_file and etcd_key_file";
   const file = `etcd_cert_file ${quote(certFile)}`;
-  const certificate = new X509Certificate(cert);
-  const why = whyNotValid(certificate, now) ?? whyNotForClients(certificate);
-  if (why !== undefined) return `etcd does not accept ${file}: ${why}`;
-  const whyNotAuthority = findInvalidAuthority(cert, now);
-  if (whyNotAuthority !== undefined) return `etcd may not accept an authority in ${file}: ${whyNotAuthority}`;
+  const fault = findCertificateFault(cert, now);
+  if (fault?.isOfAuthority === false) return `etcd does not accept ${file}: ${fault.why}`;
+  if (fault !== undefined) return `etcd may not accept an authority in ${file}: ${fault.why}`;
   const known = "it must know the authority that has signed it, by its --trusted-ca-file";
   return `etcd may not trust ${file}: ${known}; an intermediate one may be missing in the file`;
-}
-
-/** Why one of those does not count that follow the certificate in its file. */
-function findInvalidAuthority(pem: string, now: number): string | undefined {
-  const [, ...authorities] = pem.split(/(?=-----BEGIN )/).filter((part) => part.includes("CERTIFICATE-----"));
-  for (const authority of authorities) {
-    try {
-      const why = whyNotValid(new X509Certificate(authority), now);
-      if (why !== undefined) return why;
-    } catch {
-      // A connection leaves out what has a label that nobody knows.
-    }
-  }
-  return undefined;
-}
-
-/** clientAuth and anyExtendedKeyUsage. @see RFC 5280 §4.2.1.12 */
-const FOR_CLIENTS: readonly string[] = ["1.3.6.1.5.5.7.3.2", "2.5.29.37.0"];
-
-/** Without that extension it is for everything. */
-function whyNotForClients({ keyUsage }: X509Certificate): string | undefined {
-  // Not always there, whatever its type says.
-  const usages = keyUsage as readonly string[] | undefined;
-  if (usages === undefined || usages.some((usage) => FOR_CLIENTS.includes(usage))) return undefined;
-  return "it is not for clients, whose extended key usage is clientAuth";
 }
 
 function attempt(what: string, options: tls.SecureContextOptions): void {

@@ -1,0 +1,56 @@
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { afterAll, expect, test } from "bun:test";
+import { createCertificateFolder } from "../../test/support/servers/certificates.ts";
+import { findCertificateFault } from "./client-certificate.ts";
+
+const SECOND_MS = 1_000;
+
+const folder = createCertificateFolder();
+afterAll(() => folder[Symbol.dispose]());
+const root = folder.createAuthority("root");
+const text = ({ certFile }: { readonly certFile: string }): string => readFileSync(certFile, "utf8");
+
+const client = text(root.issueClient("me"));
+const authority = root.issueAuthority("intermediate");
+const expired = root.issueAuthority("expired", -1);
+const forServers = root.issueAuthority("for-servers", 1, "serverAuth");
+const { validFrom, validTo } = new X509Certificate(client);
+const [from, to] = [Date.parse(validFrom), Date.parse(validTo)];
+const toText = (ms: number): string => new Date(ms).toISOString();
+const NOT_FOR_CLIENTS = "it is not for clients, whose extended key usage is clientAuth";
+
+test.each([
+  [from - SECOND_MS, `it is not valid before ${toText(from)}: set this machine's clock, or the server's`],
+  [from, undefined],
+  [to, undefined],
+  [to + SECOND_MS, `it expired at ${toText(to)}: renew it`],
+])("at %d a certificate counts or does not", (now, why) => {
+  expect(findCertificateFault(client, now)).toEqual(why === undefined ? undefined : { isOfAuthority: false, why });
+});
+
+test("it must be for clients, or for everything", () => {
+  for (const [usage, why] of [
+    ["serverAuth", NOT_FOR_CLIENTS],
+    ["serverAuth,clientAuth", undefined],
+    ["anyExtendedKeyUsage", undefined],
+  ] as const) {
+    const certificate = text(root.issueServer(usage, undefined, usage));
+    expect(findCertificateFault(certificate, to)).toEqual(why === undefined ? undefined : { isOfAuthority: false, why });
+  }
+  expect(findCertificateFault(text(authority), to)).toBeUndefined();
+});
+
+test.each([
+  ["one that counts", [text(authority)], undefined],
+  ["one that has expired", [text(authority), text(expired)], expect.stringMatching(/^it expired at 20.+Z: renew it$/)],
+  ["one that is for servers", [text(forServers)], NOT_FOR_CLIENTS],
+  ["what nobody can read, and then one that has expired", ["-----BEGIN CERTIFICATE-----\nAAAA\n", text(expired)], expect.any(String)],
+  ["a key", ["-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"], undefined],
+])("of authorities it may be followed by %s", (_what, following, why) => {
+  expect(findCertificateFault([client, ...following].join(""), to)).toEqual(why === undefined ? undefined : { isOfAuthority: true, why });
+});
+
+test("what is no certificate has no fault", () => {
+  expect(findCertificateFault("-----BEGIN CERTIFICATE-----\n", to)).toBeUndefined();
+});
