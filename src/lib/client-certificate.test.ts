@@ -1,8 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, expect, test } from "bun:test";
+import { mustRunProgramSync } from "../../test/support/programs/programs.ts";
 import { createCertificateFolder } from "../../test/support/servers/certificates.ts";
-import { findCertificateFault } from "./client-certificate.ts";
+import { commonNameOf, findCertificateFault } from "./client-certificate.ts";
 
 const SECOND_MS = 1_000;
 
@@ -49,6 +50,18 @@ test.each([
   ["a key", ["-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"], undefined],
 ])("of authorities it may be followed by %s", (_what, following, why) => {
   expect(findCertificateFault([client, ...following].join(""), to)).toEqual(why === undefined ? undefined : { isOfAuthority: true, why });
+});
+
+test.each(["netplug", "j\u00fcrgen", 'a "b"=c'])("whose it is: %s", (name) => {
+  expect(commonNameOf(text(root.issueClient(name, ["group"])))).toBe(name);
+});
+
+test("of several names the last one counts, and there may be none", () => {
+  expect(commonNameOf(text(root.issueClient("last", ["group/CN=first"])))).toBe("last");
+  const certFile = `${folder.path}/nobody.crt`;
+  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", `${folder.path}/nobody.key`];
+  mustRunProgramSync(["openssl", "req", "-x509", ...key, "-subj", "/O=group", "-out", certFile]);
+  expect(commonNameOf(text({ certFile }))).toBeUndefined();
 });
 
 test("what is no certificate has no fault", () => {

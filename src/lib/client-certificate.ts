@@ -1,4 +1,4 @@
-/** What of a client certificate keeps servers from accepting it. Loads `node:crypto`: only what has just failed may load it. */
+/** What of a client certificate keeps servers from accepting it, and whose it is. Loads `node:crypto`: only what has just failed may load it. */
 
 import { X509Certificate } from "node:crypto";
 
@@ -24,6 +24,17 @@ export function findCertificateFault(pem: string, now: number): CertificateFault
     if (why !== undefined) return { isOfAuthority: index > 0, why };
   }
   return undefined;
+}
+
+/**
+ * Whose a certificate is: its common name, of several the last one, as in Go.
+ *
+ * @throws Error when it cannot be read
+ */
+export function commonNameOf(pem: string): string | undefined {
+  // Not `subject`, in which some letters are escaped.
+  const { CN } = new X509Certificate(pem).toLegacyObject().subject as { readonly CN?: string | readonly string[] };
+  return typeof CN === "string" ? CN : CN?.at(-1);
 }
 
 function whyNotValid({ validFrom, validTo }: X509Certificate, now: number): string | undefined {

@@ -43,6 +43,9 @@ function open(pair: KeyPair, user = {}) {
   return openEtcd({ endpoints: [server.endpoint], ...pair, caCertFile: ca.certFile, ...user });
 }
 
+const denial = (name: string, { certFile }: KeyPair): string =>
+  `${server.endpoint}: etcdserver: permission denied; check the etcd user "${name}", the common name in etcd_cert_file "${certFile}", and its roles: it needs readwrite on the prefix /netplug/`;
+
 describe.concurrent("a certificate's name", () => {
   test("is the user: reads, commits, conflicts, watches", async () => {
     const datastore = open(plugin);
@@ -94,9 +97,20 @@ describe.concurrent("a certificate's name", () => {
     datastore.close();
   });
 
-  test("of nobody is refused with the reason", async () => {
-    const error = await failureOf(namesIn(open(ca.issueClient("mallory"))));
-    expect(error).toMatchObject({ kind: "accessDenied", message: expect.stringContaining("permission denied") });
+  test("of nobody is refused with the reason, and the message says whom etcd takes us for", async () => {
+    for (const name of ["mallory", "j\u00fcrgen"]) {
+      const pair = ca.issueClient(name);
+      expect(await failureOf(namesIn(open(pair)))).toMatchObject({ code: 108, message: `read from etcd: ${denial(name, pair)}` });
+      const watch = startWatch(open(pair), ["IPPool"], new AbortController().signal);
+      expect((await failureOf(watch.next())).message).toContain(`; check the etcd user "${name}", the common name in `);
+    }
+  });
+
+  test("is not told where there is a user besides", async () => {
+    const { message } = await failureOf(namesIn(open(plugin, { ...AS_NETPLUG, username: "nobody" })));
+    expect(message).toEndWith(
+      "permission denied; check the etcd user, its password and its roles: it needs readwrite on the prefix /netplug/",
+    );
   });
 
   test("that only reads is refused a commit, at once and with the reason", async () => {
@@ -105,7 +119,7 @@ describe.concurrent("a certificate's name", () => {
       const datastore = open(pair);
       if (!isFirst) await namesIn(datastore);
       const error = await failureOf(create(datastore, "c"));
-      expect(error).toMatchObject({ kind: "accessDenied", message: expect.stringContaining("permission denied") });
+      expect(error).toMatchObject({ code: 108, message: `commit to etcd: ${denial("reader", pair)}` });
       datastore.close();
     }
   });

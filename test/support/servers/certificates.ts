@@ -39,7 +39,7 @@ export function createCertificateFolder(parent: string = tmpdir()): CertificateF
       const pair = { certFile: at(`${file}.crt`), keyFile: at(`${file}.key`) };
       const [request, extensionFile] = [at(`${file}.csr`), at(`${file}.ext`)];
       writeFileSync(extensionFile, extensions);
-      openssl(["req", "-new", ...NEW_KEY, "-subj", subject, "-keyout", pair.keyFile, "-out", request]);
+      openssl(["req", "-utf8", "-new", ...NEW_KEY, "-subj", subject, "-keyout", pair.keyFile, "-out", request]);
       const signed = ["-CA", ca.certFile, "-CAkey", ca.keyFile, "-set_serial", String(++serial), "-days", String(days)];
       openssl(["x509", "-req", "-in", request, ...signed, "-extfile", extensionFile, "-out", pair.certFile]);
       return pair;
@@ -62,7 +62,7 @@ export function createCertificateFolder(parent: string = tmpdir()): CertificateF
     path,
     createAuthority(name) {
       const ca = { certFile: at(`${name}.crt`), keyFile: at(`${name}.key`) };
-      openssl(["req", "-x509", ...NEW_KEY, "-days", "2", "-subj", `/CN=${name}`, "-keyout", ca.keyFile, "-out", ca.certFile]);
+      openssl(["req", "-utf8", "-x509", ...NEW_KEY, "-days", "2", "-subj", `/CN=${name}`, "-keyout", ca.keyFile, "-out", ca.certFile]);
       return toAuthority(name, ca);
     },
     bundle(name, files) {

@@ -2,7 +2,7 @@
 
 import type { Clock, Connect, Files } from "../../../lib/ports.ts";
 import type { EtcdConfig } from "../../config/datastore-config.ts";
-import { classify, type EtcdFailure, neverSent } from "../protocol/failure.ts";
+import { classify, type EtcdFailure, neverSent, STATUS } from "../protocol/failure.ts";
 import { toFailure } from "../wire/fetch-failure.ts";
 import { PlainHttp } from "../wire/gateway/plain-http.ts";
 import { createGateway } from "../wire/gateway/transport.ts";
@@ -71,8 +71,7 @@ export class Access {
         return await (logIn === undefined ? send({ endpoint, signal, tls }) : logIn.sendAs(token, { endpoint, signal, tls }, send));
       } catch (thrown) {
         let failure = toFailure(thrown);
-        if (tls !== undefined && (failure.reason === "unreachable" || failure.reason === "untrusted"))
-          failure = (await tlsFiles?.doubt(tls, failure)) ?? failure;
+        if (tls !== undefined && mayBeOfFiles(failure)) failure = (await tlsFiles?.doubt(tls, failure)) ?? failure;
         if (failure.reason === "lost") logIn?.forget(token);
         if (repairs === MAX_REPAIRS || !(await this.#repair(failure, transport, () => logIn?.forget(token) === true))) throw failure;
         if (this.#transport === transport) repairs++;
@@ -129,4 +128,9 @@ export class Access {
     this.#tlsFiles ??= import("./tls-files.ts").then(({ TlsFiles: Opened }) => new Opened(this.#config, this.#ports));
     return this.#tlsFiles;
   }
+}
+
+/** They may be no good, or of a user who may not do this. */
+function mayBeOfFiles({ reason, status }: EtcdFailure): boolean {
+  return reason === "unreachable" || reason === "untrusted" || status === STATUS.permissionDenied;
 }

@@ -52,8 +52,9 @@ function adviceFor(tries: readonly FailedTry[], failureClass: FailureClass): str
     return "; give etcd_username and etcd_password, or a client certificate whose common name is an etcd user";
   if (failureClass === "no-space" || failureClass === "corrupt") return `; ${ALARM_ADVICE[failureClass]}`;
   if (failureClass === "denied") {
-    const isForbidden = tries.at(-1)?.failure.status === STATUS.permissionDenied;
-    return `; check the etcd user, its password and its roles${isForbidden ? ": it needs readwrite on the prefix /netplug/" : ""}`;
+    const { status, advice = "check the etcd user, its password and its roles" } = tries.at(-1)?.failure ?? {};
+    const isForbidden = status === STATUS.permissionDenied;
+    return `; ${advice}${isForbidden ? ": it needs readwrite on the prefix /netplug/" : ""}`;
   }
   if (tries.some(({ failure }) => failure.message === NO_REPLY)) return "; if it is up, check http and https in etcd_endpoints";
   if (failureClass === "defect") return adviceIfTooLarge(tries.at(-1)?.failure.message ?? "");

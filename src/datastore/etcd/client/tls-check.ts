@@ -1,11 +1,11 @@
-/** Finds out what is wrong with certificates or key: the error of the failed connection does not say. */
+/** Finds out what is wrong with certificates or key, or whose they are: the error of the failed connection, or of a denied request, does not say. */
 
 import tls from "node:tls";
-import { findCertificateFault } from "../../../lib/client-certificate.ts";
+import { commonNameOf, findCertificateFault } from "../../../lib/client-certificate.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { quote } from "../../../lib/quote.ts";
 import type { EtcdConfig } from "../../config/datastore-config.ts";
-import { EtcdFailure } from "../protocol/failure.ts";
+import { EtcdFailure, STATUS } from "../protocol/failure.ts";
 import type { TlsMaterial } from "../wire/transport.ts";
 
 /** @throws NetplugError ioFailure, with the name of the file and a code of OpenSSL's, never with what is in it */
@@ -22,13 +22,26 @@ export function requireUsable(config: EtcdConfig, { ca, cert, key }: TlsMaterial
 const ENDED_BY_SERVER = /EPROTO$|_ALERT_/;
 
 /**
- * The same failure, with what to do if it was our certificate that etcd did not accept. Bun's own text goes: it asks whether etcd speaks TLS.
+ * The same failure, with what to do if it was our certificate that etcd did not accept, or whose user it denies something. Of the first
+ * Bun's own text goes: it asks whether etcd speaks TLS.
  *
  * @param now milliseconds since 1970
  */
-export function advise(failure: EtcdFailure, { certFile = "" }: EtcdConfig, { cert }: TlsMaterial, now: number): EtcdFailure {
+export function advise(failure: EtcdFailure, config: EtcdConfig, { cert }: TlsMaterial, now: number): EtcdFailure {
+  const { certFile = "", username } = config;
+  if (failure.status === STATUS.permissionDenied) {
+    if (username !== undefined || cert === undefined) return failure;
+    return new EtcdFailure(failure.reason, failure.message, failure.status, failure.cause, adviceForUser(certFile, cert));
+  }
   if (failure.reason !== "untrusted" || !ENDED_BY_SERVER.test(failure.message)) return failure;
   return new EtcdFailure(failure.reason, failure.message, failure.status, undefined, adviceFor(certFile, cert, now));
+}
+
+/** Undefined without a common name. */
+function adviceForUser(certFile: string, cert: string): string | undefined {
+  const name = commonNameOf(cert);
+  if (name === undefined) return undefined;
+  return `check the etcd user ${quote(name)}, the common name in etcd_cert_file ${quote(certFile)}, and its roles`;
 }
 
 function adviceFor(certFile: string, cert: string | undefined, now: number): string {

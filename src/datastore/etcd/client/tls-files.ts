@@ -39,10 +39,10 @@ export class TlsFiles {
   }
 
   /**
-   * Checks whether the files are why a connection failed. The next call reads them again, since somebody may be renewing them: a certificate
+   * Checks whether the files are why a connection, or a request, failed. The next call reads them again, since somebody may be renewing them: a certificate
    * and a key that do not fit each other, but are others by now, were read while they were replaced one after the other.
    *
-   * @returns the failure, with what to do if etcd has refused them
+   * @returns the failure, with what to do if etcd has refused them, or denies something to their user
    * @throws NetplugError
    */
   async doubt(material: TlsMaterial, failure: EtcdFailure): Promise<EtcdFailure> {
