@@ -137,6 +137,27 @@ describe("what goes wrong", () => {
     expect(stderr).not.toContain("hush");
   });
 
+  test("no credentials, or a user name alone, are told where nobody may do something (needs cluster)", async () => {
+    const { url, caFile, kubeconfigFile } = world.api;
+    const denial = (shown: string) =>
+      expect.stringContaining(
+        `list tiers.netplug.io is not permitted; role netplug-view; the API server counts the ${shown} as system:anonymous (code 108)\n`,
+      );
+    const env = { ...TYPE, K8S_API_ENDPOINT: url, K8S_CA_FILE: caFile };
+    const none = "request without credentials (there are none in";
+    expect(await ask([], { env })).toMatchObject({ status: 1, stderr: denial(`${none} the settings)`) });
+    const config = Bun.YAML.parse(readFileSync(kubeconfigFile, "utf8")) as Record<string, Record<string, unknown>[]>;
+    const [{ name } = {}] = config["users"] ?? [];
+    for (const [user, shown] of [
+      [{}, `${none} USER)`],
+      [{ username: "me" }, "user name of USER (API servers take none since Kubernetes 1.19)"],
+    ] as const) {
+      const path = world.file("nobody.kubeconfig", JSON.stringify({ ...config, users: [{ name, user }] }));
+      const stderr = denial(shown.replace("USER", `user "${String(name)}" in kubeconfig "${path}"`));
+      expect(await ask(["--kubeconfig", path])).toMatchObject({ status: 1, stderr });
+    }
+  });
+
   test("a missing permission is code 108 and names verb, resource and role (needs cluster)", async () => {
     const env = { ...TYPE, KUBECONFIG: world.api.issue("alice").kubeconfigFile };
     expect(await ask([], { env })).toMatchObject({

@@ -247,6 +247,8 @@ describe("who we are", () => {
       },
       "a token and an exec plugin": { user: { token: api.tokenOf("alice"), exec }, expected: "alice", by: ["kubectl"] },
       nobody: { user: {}, expected: "system:anonymous", by: ["other"] },
+      "a user name alone": { user: { username: "alice" }, expected: "system:anonymous", by: ["kubectl"] },
+      "a user name and a password": { user: { username: "alice", password: "p" }, expected: "system:anonymous", by: ["kubectl", "other"] },
     };
   }
 

@@ -127,8 +127,11 @@ const [realTest, api] = onApiServer(() => startApiServer({ args: [`--client-ca-f
 
 describe.each(["http1.1", "http2"] as const)("over %s a real API server", (protocol) => {
   const refusalOf = async ({ certFile, keyFile }: KeyPair): Promise<NetplugError> => {
+    return await refusalOfUser({ "client-certificate": certFile, "client-key": keyFile });
+  };
+  const refusalOfUser = async (user: object): Promise<NetplugError> => {
     const cluster = { server: api.url, "certificate-authority": api.caFile };
-    const client = clientOfFiles(folder.path, cluster, { "client-certificate": certFile, "client-key": keyFile }, { protocol });
+    const client = clientOfFiles(folder.path, cluster, user, { protocol });
     using _client = { [Symbol.dispose]: () => client.close() };
     return await failureOf(client.get(NODES, { name: "n" }));
   };
@@ -154,6 +157,18 @@ describe.each(["http1.1", "http2"] as const)("over %s a real API server", (proto
   ])("refuses a client certificate that %s, and the message says why (needs cluster)", async (_what, pair, remedy) => {
     const { code, message } = await refusalOf(pair);
     expect([code, message]).toEqual([108, expect.stringMatching(new RegExp(`; ${remedy}$`))]);
+  });
+
+  realTest.each([
+    ["nothing", {}, "request without credentials (there are none in USER)"],
+    ["a user name alone", { username: "me" }, "user name of USER (API servers take none since Kubernetes 1.19)"],
+    ["a password", { username: "me", password: "p" }, "password of USER (API servers take none since Kubernetes 1.19)"],
+  ])("knows nobody by %s, and its denial says so (needs cluster)", async (_what, user, shown) => {
+    const { code, message } = await refusalOfUser(user);
+    expect([code, message.replace(/user "u" in kubeconfig "[^"]*"/, "USER")]).toEqual([
+      108,
+      `get nodes is not permitted; the API server counts the ${shown} as system:anonymous`,
+    ]);
   });
 });
 

@@ -82,7 +82,10 @@ function toAuthorization({ user, origin }: KubeAccess, credential: ExecCredentia
   if (user.token !== undefined) return { authorization: `Bearer ${user.token}`, label: `token of ${origin}` };
   if (user.basic !== undefined) {
     const bytes = new TextEncoder().encode(`${user.basic.username}:${user.basic.password}`);
-    return { authorization: `Basic ${bytes.toBase64()}`, label: `password of ${origin}` };
+    const shown = user.basic.password === "" ? "user name" : "password";
+    // A proxy in front of one may take it.
+    const label = `${shown} of ${origin} (API servers take none since Kubernetes 1.19)`;
+    return { authorization: `Basic ${bytes.toBase64()}`, label };
   }
   if (credential?.token !== undefined) {
     return { authorization: `Bearer ${credential.token}`, label: `token that the exec plugin of ${origin} gives` };
@@ -91,7 +94,7 @@ function toAuthorization({ user, origin }: KubeAccess, credential: ExecCredentia
 }
 
 function describeCertificate({ cert }: TlsMaterial, origin: string): string {
-  return cert === undefined ? `request without credentials (${origin} has none)` : `client certificate of ${origin}`;
+  return cert === undefined ? `request without credentials (there are none in ${origin})` : `client certificate of ${origin}`;
 }
 
 /** @param hasOther whether there is another token to fall back on */

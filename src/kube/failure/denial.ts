@@ -3,36 +3,50 @@
 import { type DeniedAction, KubeError, type KubeErrorOptions } from "../kube-error.ts";
 import { isRead, type KubeRequest, toActionText } from "../request.ts";
 import { toResourceText } from "../resource-type.ts";
+import type { FailureContext } from "./failure-context.ts";
 import { toPlainText } from "./plain-text.ts";
 import { isRefusedByAdmission, type Status } from "./status.ts";
 
 /**
  * The failure that a refusal means. Only the server's words tell a missing permission from the rest; a webhook may say of a request of its own
  * what a role does not permit.
- *
- * @param role permits what this client does
  */
-export function toForbidden(request: KubeRequest, status: Status, role: string | undefined, options: KubeErrorOptions): KubeError {
+export function toForbidden(request: KubeRequest, status: Status, context: FailureContext, options: KubeErrorOptions): KubeError {
   const text = toPlainText(status.message);
   const denied = isRefusedByAdmission(status) ? undefined : (parseDenied(text) ?? deniedCreate(request, text) ?? deniedRead(request));
   if (denied === undefined) return new KubeError("forbidden", `${toActionText(request)}: refused: ${text}`, options);
-  if (denied.verb.startsWith("impersonate")) return toImpersonationDenied(denied, { ...options, details: text });
-  return toDenial(denied, role, { ...options, details: text });
+  const asWhom = describeAnonymous(text, context);
+  if (denied.verb.startsWith("impersonate")) return toImpersonationDenied(denied, asWhom, { ...options, details: text });
+  return toDenial(denied, context.role, { ...options, details: text }, asWhom);
 }
 
-/** The failure of what no role permits. */
-export function toDenial(denied: DeniedAction, role: string | undefined, options: KubeErrorOptions = {}): KubeError {
-  const message = `${denied.verb} ${denied.resource} is not permitted${role === undefined ? "" : `; role ${role}`}`;
+/**
+ * The failure of what no role permits.
+ *
+ * @param role permits what this client does
+ * @param asWhom what else is to be told, at the end of the message
+ */
+export function toDenial(denied: DeniedAction, role: string | undefined, options: KubeErrorOptions = {}, asWhom = ""): KubeError {
+  const message = `${denied.verb} ${denied.resource} is not permitted${role === undefined ? "" : `; role ${role}`}${asWhom}`;
   return new KubeError("forbidden", message, { ...options, denied });
 }
 
 /** Without `denied`: no role of ours permits it, and nothing is gained by waiting for a server that starts. */
-function toImpersonationDenied({ verb, resource }: DeniedAction, options: KubeErrorOptions): KubeError {
+function toImpersonationDenied({ verb, resource }: DeniedAction, asWhom: string, options: KubeErrorOptions): KubeError {
   return new KubeError(
     "forbidden",
-    `${verb} ${resource} is not permitted; "as" of the kubeconfig asks to impersonate: permit that, or leave "as" out`,
+    `${verb} ${resource} is not permitted; "as" of the kubeconfig asks to impersonate: permit that, or leave "as" out${asWhom}`,
     options,
   );
+}
+
+/** Whom an API server takes everybody for who shows it nothing that it looks at. @see k8s.io/apiserver authentication/user */
+const ANONYMOUS = "system:anonymous";
+
+/** A role is of no use to somebody whom the server does not know. */
+function describeAnonymous(text: string, { identity, actsAs }: FailureContext): string {
+  if (!text.includes(`User "${ANONYMOUS}" cannot `) || actsAs === ANONYMOUS) return "";
+  return `; the API server counts the ${identity} as ${ANONYMOUS}`;
 }
 
 /** From 1.36 on a verb may be `impersonate:user-info` or `impersonate-on:user-info:list`. */

@@ -41,6 +41,24 @@ describe("a refusal", () => {
     });
   });
 
+  test("of whom the API server does not know says so, and what was shown, but for those who ask to act as nobody", () => {
+    const said = (verb: string) => `pods "web" is forbidden: User "system:anonymous" cannot ${verb} resource "pods" in API group ""`;
+    const shown = "the API server counts the client certificate of the settings as system:anonymous";
+    for (const [verb, actsAs, message] of [
+      ["get", undefined, `get pods is not permitted; role netplug-cni; ${shown}`],
+      [
+        "impersonate",
+        "jane",
+        `impersonate pods is not permitted; "as" of the kubeconfig asks to impersonate: permit that, or leave "as" out; ${shown}`,
+      ],
+      ["get", "system:anonymous", "get pods is not permitted; role netplug-cni"],
+    ] as const) {
+      const answer = { status: 403, body: JSON.stringify({ kind: "Status", message: said(verb) }), retryAfter: undefined, now: 0 };
+      const context = { identity: "client certificate of the settings", actsAs, role: "netplug-cni" };
+      expect(toAnswerFailure(toRequest("get", PODS, { namespace: "d", name: "web" }, {}), answer, context).message).toEqual(message);
+    }
+  });
+
   test("names the group where there is one", () => {
     const message =
       'ippools.netplug.io "web" is forbidden: User "u" cannot get resource "ippools" in API group "netplug.io" at the cluster scope';

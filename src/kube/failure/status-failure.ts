@@ -5,18 +5,9 @@ import { isRead, type KubeRequest, toActionText } from "../request.ts";
 import { apiVersionOf, toResourceText } from "../resource-type.ts";
 import { isSurelyNotDone, reasonOf } from "./answer-reason.ts";
 import { toForbidden } from "./denial.ts";
+import type { FailureContext } from "./failure-context.ts";
 import { toPlainText } from "./plain-text.ts";
 import { type FailedAnswer, isRefusedByWebhook, parseStatus, type Status, toRetryAfterMs, toStatus } from "./status.ts";
-
-/** Whose request failed, and what would help: for messages. */
-export interface FailureContext {
-  /** Whose credentials they are: `token of user "x" in kubeconfig "/y"`. */
-  readonly identity: string;
-  /** The role that permits what this client does. */
-  readonly role: string | undefined;
-  /** What to do about credentials that are not accepted. */
-  readonly renewal?: string | undefined;
-}
 
 /** The failure that an answer means. */
 export function toAnswerFailure(request: KubeRequest, answer: FailedAnswer, context: FailureContext): KubeError {
@@ -49,7 +40,7 @@ function describe(request: KubeRequest, reason: KubeReason, status: Status, cont
       });
     }
     case "forbidden":
-      return toForbidden(request, status, context.role, options);
+      return toForbidden(request, status, context, options);
     case "notServed": {
       const served = request.type === undefined ? request.path : `${toResourceText(request.type)} in version ${apiVersionOf(request.type)}`;
       return new KubeError(reason, `${action}: the API server does not serve ${served}`, options);

@@ -13,7 +13,7 @@ import type { RateOptions } from "./rate-limit.ts";
 import { RateLimit } from "./rate-limit.ts";
 import type { CallOptions, KubeRequest } from "../request.ts";
 import { isRead, toActionText } from "../request.ts";
-import type { FailureContext } from "../failure/status-failure.ts";
+import type { FailureContext } from "../failure/failure-context.ts";
 import { toAnswerFailure } from "../failure/status-failure.ts";
 import { Tries, type TriesPorts } from "./tries.ts";
 import { TryLimit } from "./try-limit.ts";
@@ -93,7 +93,7 @@ export class Requester {
 
   /** What the message of a failure inside an answer needs, such as one of a watch. */
   contextOf({ identity }: Login): FailureContext {
-    return { identity: identity.label, ...this.#hints };
+    return { identity: identity.label, actsAs: identity.impersonate?.user, ...this.#hints };
   }
 
   close(): void {
