@@ -64,6 +64,7 @@ test("of several names the last one counts, and there may be none", () => {
   expect(commonNameOf(text({ certFile }))).toBeUndefined();
 });
 
-test("what is no certificate has no fault", () => {
+test("what is no certificate has no fault, and is nobody's", () => {
   expect(findCertificateFault("-----BEGIN CERTIFICATE-----\n", to)).toBeUndefined();
+  expect(commonNameOf("-----BEGIN CERTIFICATE-----\n")).toBeUndefined();
 });

@@ -29,11 +29,13 @@ export function findCertificateFault(pem: string, now: number): CertificateFault
 /**
  * Whose a certificate is: its common name, of several the last one, as in Go.
  *
- * @throws Error when it cannot be read
+ * @param pem as {@link findCertificateFault} takes it
+ * @returns undefined without one
  */
 export function commonNameOf(pem: string): string | undefined {
   // Not `subject`, in which some letters are escaped.
-  const { CN } = new X509Certificate(pem).toLegacyObject().subject as { readonly CN?: string | readonly string[] };
+  const subject = readCertificates(pem)[0]?.toLegacyObject().subject as { readonly CN?: string | readonly string[] } | undefined;
+  const CN = subject?.CN;
   return typeof CN === "string" ? CN : CN?.at(-1);
 }
 
