@@ -68,6 +68,8 @@ describe("proposals", () => {
     ["ipam explain --node=", ["--node=n1"]],
     ["ipam explain --ipv4-pools bl", ["black", "blue"]],
     ["ipam explain --pod ", []],
+    ["ipam explain -f ", []],
+    ["ipam explain --fi", ["--filename"]],
     ["ipam adopt --node n", ["n1"]],
     ["ipam show --show-b", ["--show-blocks", "--show-borrowed"]],
     ["get --con", ["--config"]],

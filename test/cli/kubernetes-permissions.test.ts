@@ -121,6 +121,7 @@ const SHOWN: readonly (readonly [argv: readonly string[], stdin?: string])[] = [
   [["ipam", "explain", "--pod=web"]],
   [["ipam", "explain", "--pod=default/web", "--families=IPv4", "--ipv4-pools=seen", "-o", "json"]],
   [["ipam", "explain", "--node=n1", "--namespace=default"]],
+  [["ipam", "explain", "-f", "-", "--node=n1"], JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "to-come" } })],
   [["ipam", "check", "-o", "json"]],
 ];
 

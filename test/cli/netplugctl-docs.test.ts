@@ -41,6 +41,12 @@ async function type(reader: Reader, shown: string, filled: Readonly<Record<strin
 /** The files that the commands name, in the folder of the reader. */
 function writeFiles(folder: string): void {
   writeFileSync(join(folder, "pools.yaml"), poolYaml("pods", "10.65.0.0/16"));
+  const spec = { containers: [{ name: "main", image: "localhost/none:1" }] };
+  const annotations = { "cni.netplug.io/ipAddrs": '["10.65.0.9"]' };
+  writeFileSync(
+    join(folder, "web.yaml"),
+    JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "to-come", annotations }, spec }),
+  );
   writeFileSync(join(folder, "others.yaml"), resourceYaml("IPReservation", "gateways", { reservedCIDRs: ["10.65.0.0/28"] }));
 }
 
@@ -107,6 +113,7 @@ async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, 
   expect(await type(reader, "netplugctl ipam explain --node=n1")).toMatch(
     / would get 10\.65\..* of pool "pods", .*\n.*\n +1 +pods +10\.65\.0\.0\/16\n/,
   );
+  expect(await type(reader, "netplugctl ipam explain -f web.yaml --node=n1")).toContain("would get 10.65.0.9 of pool");
   await expect(type(reader, "netplugctl ipam check")).rejects.toThrow(/leaked-address +10\.65\.0\.7/);
   await type(reader, "netplugctl ipam release --ip=10.65.0.7");
   expect(await type(reader, "netplugctl ipam check")).toContain("found 0 problems");
@@ -164,6 +171,7 @@ onKubernetes("its commands work on the Kubernetes API (needs cluster)", async ()
   expect(await type(reader, "netplugctl ipam explain --pod=web -n shop", { shop: "default" })).toContain(
     'pod "default/web" on node "n1" would get 10.65.',
   );
+  expect(await reader.type(DOCUMENT.block("", "netplugctl ipam explain -f"))).toContain("pod/to-come created");
   for (const command of ["kubectl get ippools", "kubectl get ippools.netplug.io"])
     expect(await type(reader, command)).toContain("split-pods-0");
   await type(reader, "kubectl describe node NODE", { NODE: "n1" });

@@ -136,6 +136,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "del",
       "delegated",
       "explain",
+      "explain-manifest",
       "late-add",
       "limits",
       "mistyped-node",

@@ -53,6 +53,8 @@ test.each([
   ["ipam show 10.65.0.7", "", "ipam show --ip=10.65.0.7"],
   ["ipam release fd00::7", "", "ipam release --ip=fd00::7"],
   ["ipam explain n1", "", "ipam explain --node=n1"],
+  ["ipam explain rack-1.a", "", "ipam explain --node=rack-1.a"],
+  ["ipam explain web.yaml", "", "ipam explain -f web.yaml"],
   ["ipam adopt rack-1.a", "", "ipam adopt --node=rack-1.a"],
 ])("%j with %j behind it means %j, which is a command", (words, following, meant) => {
   expect(commandMeantBy(words.split(" "), following === "" ? [] : (following.match(/'[^']*'|\S+/g) ?? []))).toBe(meant);

@@ -78,6 +78,7 @@ export function commandMeantBy(words: readonly string[], following: readonly str
     if (isFile(argument)) return `${command} -f ${argument}`;
   }
   if (isPlain(argument)) {
+    if (command === "ipam explain" && isManifest(argument)) return `${command} -f ${argument}`;
     if (ADDRESS_COMMANDS.has(command) && tryParseAddress(argument) !== undefined) return `${command} --ip=${argument}`;
     if (NODE_COMMANDS.has(command) && isNodeName(argument)) return `${command} --node=${argument}`;
   }
@@ -93,6 +94,11 @@ function isPlain(word: string): boolean {
 
 function isFile(word: string): boolean {
   return isPlain(word) && word.includes(".");
+}
+
+/** Nodes may have names with dots, too. */
+function isManifest(word: string): boolean {
+  return /\.(ya?ml|json)$/.test(word);
 }
 
 /** An option of kubectl. */

@@ -99,18 +99,25 @@ const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
   loader: shows(async () => (await import("../commands/ipam/explain.ts")).ipamExplain),
   parameters: {
     flags: {
-      node: { ...nodeFlag, brief: "where the pod would run (default: where --pod runs)", optional: true },
+      node: { ...nodeFlag, brief: "where the pod would run (default: where --pod runs, or -f says)", optional: true },
       pod: {
         kind: "parsed",
         parse: String,
-        brief: "a pod whose annotations count: NAME, or NAMESPACE/NAME; on Kubernetes only",
+        brief: "a pod whose annotations count: NAME, or NAMESPACE/NAME; on Kubernetes only, or of -f",
         placeholder: "POD",
         optional: true,
         proposeCompletions(this: CliContext, partial: string) {
           return this.propose.pods(partial);
         },
       },
-      namespace: { ...flags.namespace, brief: "whose labels and annotations count (default: that of the context, else default)" },
+      filename: {
+        ...flags.optionalFilenames,
+        brief: "manifest of a pod or workload, applied or not, whose pod is meant: file or folder, YAML or JSON, - for stdin",
+      },
+      namespace: {
+        ...flags.namespace,
+        brief: "whose labels and annotations count (default: that of the manifest, else of the context, else default)",
+      },
       families: {
         kind: "enum",
         values: ["IPv4", "IPv6"],
@@ -123,12 +130,15 @@ const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
       ipv6Pools: poolsFlag,
       output: flags.reportOutput,
     },
-    aliases: { n: "namespace", o: "output" },
+    aliases: { f: "filename", n: "namespace", o: "output" },
   },
   docs: {
     brief: "which address a new pod would get now, and why not one of other pools; changes nothing",
     fullDescription: [
       "Show which address a new pod would get now, and why not one of other pools. It changes nothing, and keeps no address for anybody.",
+      "",
+      "With -f it tries a manifest before that is applied: a Pod, or what has a pod template, such as a Deployment. Of several in it, and of the pods of a",
+      "StatefulSet, --pod chooses one; without it the first pod of a StatefulSet is meant.",
       "",
       "It decides as the plugin does, by pools, reservations and blocks, and on Kubernetes by labels and annotations of pod and namespace. What the",
       "network config of the node says it does not know: give that by --families, --ipv4-pools and --ipv6-pools, where it is not the default, and by",

@@ -2,7 +2,7 @@
 
 import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { type AnnotatedPod, toPodText } from "../../endpoint/annotations/sources.ts";
-import { NAMESPACES, PODS } from "../../kube/core-types.ts";
+import { NAMESPACES, type Pod, PODS } from "../../kube/core-types.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failures/failure.ts";
 import type { OpenKube } from "../io.ts";
@@ -11,37 +11,76 @@ import type { OpenKube } from "../io.ts";
 export interface AskingPod extends AnnotatedPod {
   readonly namespaceLabels: Readonly<Record<string, string>>;
   readonly namespaceAnnotations: Readonly<Record<string, string>>;
-  /** undefined: no certain pod is meant. */
+  /** What messages call one that has no name yet, or of which none matters; its `name` is {@link ANY_POD} then. */
+  readonly unnamed: string | undefined;
+  /** Whether it is to come, by its manifest: then the one that has its name ends before. */
+  readonly isPlanned: boolean;
+  /** What of its manifest does something else than whoever wrote it may think. */
+  readonly warnings: readonly string[];
+  /** Of the one that is there; undefined: none is. */
   readonly uid: string | undefined;
   /** The one that it is bound to, if any. */
   readonly node: string | undefined;
-  /** Those that an ADD has recorded of it; empty: none. */
+  /** Those that an ADD has recorded of the one that is there; empty: none. */
   readonly recordedAddresses: string;
   /** The container that has these; empty: none. */
   readonly recordedContainer: string;
 }
 
-/** For the pod's name, where no certain one is meant. */
-const ANY_POD = "*";
+/** For the pod's name, where no certain one is meant: nobody gives an entry of `ipAddrsByPod` this one. Messages never show it. */
+export const ANY_POD = "\0";
 
 /** The namespace of a pod. */
 export interface NamedNamespace {
   readonly name: string;
-  /** Whether the command line names it; else it is that of the context. */
+  /** Whether somebody names it; else it is that of the context. */
   readonly isChosen: boolean;
 }
 
 /**
- * Reads one, and its namespace.
+ * Reads one that is there, and its namespace.
  *
  * @param name undefined: one without annotations, which need not be there
  * @throws {CommandFailed} one that is not there, or that gets no address
  */
-export async function readAskingPod(
+export async function readAskingPod(openKube: OpenKube, namespace: NamedNamespace, name: string | undefined): Promise<AskingPod> {
+  const { pod, ...around } = await readAround(openKube, namespace, name);
+  const id = { namespace: namespace.name, name: name ?? ANY_POD };
+  if (name !== undefined && pod === undefined) throw new CommandFailed(`find ${toPodText(id)}: there is none`);
+  if (pod?.spec?.hostNetwork === true) throw withoutAddress(toPodText(id));
+  return {
+    ...id,
+    ...around,
+    annotations: pod?.metadata.annotations ?? {},
+    unnamed: name === undefined ? `a pod of namespace ${quote(namespace.name)}` : undefined,
+    isPlanned: false,
+    warnings: [],
+    node: pod?.spec?.nodeName,
+    ...toRecord(pod),
+  };
+}
+
+/**
+ * Adds to a pod that is to come what is known of its namespace, and of the pod that has its name.
+ *
+ * @throws {CommandFailed} for a namespace that is not there
+ */
+export async function readPlaceOf(openKube: OpenKube, planned: AskingPod, isNamespaceChosen: boolean): Promise<AskingPod> {
+  const namespace = { name: planned.namespace, isChosen: isNamespaceChosen };
+  const { pod, ...around } = await readAround(openKube, namespace, planned.unnamed === undefined ? planned.name : undefined);
+  return { ...planned, ...around, ...toRecord(pod) };
+}
+
+/** For a pod that has the host's network. */
+export function withoutAddress(pod: string): CommandFailed {
+  return new CommandFailed(`explain the addresses of ${pod}: it uses the host's network (hostNetwork: true), so it gets none`);
+}
+
+async function readAround(
   openKube: OpenKube,
   { name: namespace, isChosen }: NamedNamespace,
   name: string | undefined,
-): Promise<AskingPod> {
+): Promise<Pick<AskingPod, "namespaceLabels" | "namespaceAnnotations"> & { readonly pod: Pod | undefined }> {
   const client = await openKube();
   const [pod, around] = await Promise.all([
     name === undefined ? undefined : client.get(PODS, { namespace, name }),
@@ -52,15 +91,10 @@ export async function readAskingPod(
     throw new CommandFailed(`find namespace ${quote(namespace)}: there is none${hint}`);
   }
   const { labels: namespaceLabels = {}, annotations: namespaceAnnotations = {} } = around.metadata;
-  const annotations = pod?.metadata.annotations ?? {};
-  const place = { uid: pod?.metadata.uid, node: pod?.spec?.nodeName };
-  const recorded = (key: string): string => annotations[`${ANNOTATION_PREFIX}${key}`] ?? "";
-  const record = { recordedAddresses: recorded("podIPs"), recordedContainer: recorded("containerID") };
-  const asking = { namespace, name: name ?? ANY_POD, annotations, namespaceLabels, namespaceAnnotations, ...place, ...record };
-  if (name !== undefined && pod === undefined) throw new CommandFailed(`find ${toPodText(asking)}: there is none`);
-  if (pod?.spec?.hostNetwork === true)
-    throw new CommandFailed(
-      `explain the addresses of ${toPodText(asking)}: it uses the host's network (hostNetwork: true), so it gets none`,
-    );
-  return asking;
+  return { pod, namespaceLabels, namespaceAnnotations };
+}
+
+function toRecord(pod: Pod | undefined): Pick<AskingPod, "uid" | "recordedAddresses" | "recordedContainer"> {
+  const recorded = (key: string): string => pod?.metadata.annotations?.[`${ANNOTATION_PREFIX}${key}`] ?? "";
+  return { uid: pod?.metadata.uid, recordedAddresses: recorded("podIPs"), recordedContainer: recorded("containerID") };
 }

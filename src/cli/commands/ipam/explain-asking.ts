@@ -25,6 +25,8 @@ export interface ExplainFlags {
   readonly node?: string;
   /** `NAME`, or `NAMESPACE/NAME`. */
   readonly pod?: string;
+  /** Manifests of pods that are to come, one of which is meant. */
+  readonly filename?: readonly string[];
   readonly namespace?: string;
   /** As the network config says by `assign_ipv4` and `assign_ipv6`. */
   readonly families?: readonly (keyof typeof FAMILIES)[];
@@ -36,13 +38,18 @@ export interface ExplainFlags {
 
 /** Who would ask, and for what. */
 export interface Asking {
-  /** undefined on etcd, which knows of no pod before it runs. */
+  /** undefined on etcd without a manifest: it knows of no pod before it runs. */
   readonly pod: AskingPod | undefined;
+  /** Whether the pod's namespace is known. */
+  readonly isOnKubernetes: boolean;
   readonly node: string;
   readonly request: Pick<PodRequest, "families" | "pools" | "namedBy" | "addresses" | "addressesWithoutIpam" | "floatingIPs">;
   /** Why an ADD refuses what the annotations ask for; `request` then asks for nothing. */
   readonly malformed: NetplugError | undefined;
 }
+
+/** Of a pod that is not there yet: no pod before it has had the same. */
+const NEW_UID = "new";
 
 const NOTHING: Asking["request"] = { families: [], pools: {}, namedBy: {}, addresses: [], addressesWithoutIpam: [], floatingIPs: [] };
 
@@ -53,27 +60,39 @@ const NOTHING: Asking["request"] = { families: [], pools: {}, namedBy: {}, addre
  * @throws {CommandFailed} for a pod or namespace that is not there
  */
 export async function readAsking(cli: Cli, openKube: OpenKube | undefined, flags: ExplainFlags): Promise<Asking> {
-  const pod = openKube === undefined ? undefined : await readPod(cli, openKube, flags);
+  const pod = await readPod(cli, openKube, flags);
   if (pod === undefined && (flags.pod ?? flags.namespace) !== undefined)
-    throw new CommandFailed("look for the pod: the datastore is etcd, which knows of none before it runs; give --node alone");
+    throw new CommandFailed("look for the pod: the datastore is etcd, which knows of none before it runs; give --node alone, or -f");
   const node = flags.node ?? pod?.node;
+  const isOnKubernetes = openKube !== undefined;
   if (node === undefined) throw new UsageError(`read options: got no --node, ${whyNoNode(pod)}`);
   if (!isNodeName(node)) throw new UsageError(`got ${quoteValue(node)} as --node, want ${NODE_NAME}`);
   try {
-    return { pod, node, request: toRequest(pod, flags), malformed: undefined };
+    return { pod, isOnKubernetes, node, request: toRequest(pod, flags), malformed: undefined };
   } catch (thrown) {
     if (!(thrown instanceof NetplugError)) throw thrown;
-    return { pod, node, request: NOTHING, malformed: thrown };
+    return { pod, isOnKubernetes, node, request: NOTHING, malformed: thrown };
   }
 }
 
 function whyNoNode(pod: AskingPod | undefined): string {
+  if (pod?.isPlanned === true) return `want one, or "nodeName" in the manifest of ${toWhoText(pod)}`;
   if (pod?.uid === undefined) return "want one, or a --pod that is bound to one";
   return `and ${toPodText(pod)} is bound to none yet: kubectl describe pod says why`;
 }
 
-async function readPod(cli: Cli, openKube: OpenKube, flags: ExplainFlags): Promise<AskingPod> {
+/** How messages call it. */
+export function toWhoText(pod: AskingPod): string {
+  return pod.unnamed ?? toPodText(pod);
+}
+
+async function readPod(cli: Cli, openKube: OpenKube | undefined, flags: ExplainFlags): Promise<AskingPod | undefined> {
   const { namespace, name } = toPodName(flags);
+  if (flags.filename !== undefined) {
+    const { readPlannedPod } = await import("./explain-manifest.ts");
+    return await readPlannedPod(cli, openKube, flags.filename, { namespace, name });
+  }
+  if (openKube === undefined) return undefined;
   const { readAskingPod } = await import("../../kubernetes/asking-pod.ts");
   const namedNamespace = { name: namespace ?? (await defaultNamespaceOf(cli)), isChosen: namespace !== undefined };
   return await readAskingPod(openKube, namedNamespace, name);
@@ -103,16 +122,14 @@ function toRequest(pod: AskingPod | undefined, { families = ["IPv4"], ipv4Pools 
 
 /** The same, as address management is asked. */
 export function toQuestion({ pod, node, request: { families, addressesWithoutIpam, ...request } }: Asking): Question {
-  const owner = {
-    network: "",
-    containerID: "",
-    ifName: "",
-    node,
-    ...(pod?.uid !== undefined && { podUID: pod.uid, pod: pod.name, namespace: pod.namespace }),
-  };
+  const owner = { network: "", containerID: "", ifName: "", node, ...(pod?.unnamed === undefined && pod && toOwner(pod)) };
   const namespaceLabels = pod?.namespaceLabels ?? {};
   const question = { ...request, owner, namespaceLabels, families: addressesWithoutIpam.length > 0 ? [] : families };
   return pod === undefined || pod.recordedContainer === "" ? question : { ...question, replaces: (other) => isContainerOf(pod, other) };
+}
+
+function toOwner(pod: AskingPod): Partial<AllocationOwner> {
+  return { pod: pod.name, namespace: pod.namespace, podUID: pod.uid ?? NEW_UID };
 }
 
 /** A record may be a copy of another pod's, or of an earlier one of this name: that one's container is not ended for this pod. */

@@ -15,7 +15,7 @@ import type { AskingPod } from "../../kubernetes/asking-pod.ts";
 import { toReportText } from "../../output/json-yaml.ts";
 import { toTable } from "../../output/table.ts";
 import { toCommandLine } from "../../failures/suggested-commands.ts";
-import { type Asking, type ExplainFlags, readAsking, toQuestion } from "./explain-asking.ts";
+import { type Asking, type ExplainFlags, readAsking, toQuestion, toWhoText } from "./explain-asking.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
 /**
@@ -32,7 +32,7 @@ export async function ipamExplain(cli: Cli, flags: ExplainFlags): Promise<number
     const explained = await explain(toTransactPorts(cli, withoutDamaged(datastore, { onLeftOut })), toQuestion(asking));
     // An ADD looks at the datastore first: while that is locked, the pod does not count.
     const explanation = { ...explained, refusals: [...explained.refusals, ...(asking.malformed === undefined ? [] : [asking.malformed])] };
-    const tell = (text: string): void => note(cli, withoutAnyPod(text, asking));
+    const tell = (text: string): void => note(cli, withoutName(text, asking));
     for (const warning of warningsOf(cli, asking, explanation)) tell(`warning: ${warning}`);
     if (flags.output === undefined) printText(cli, asking, explanation);
     else cli.io.stdout.write(toReportText(flags.output, toReport(asking, explanation)));
@@ -42,14 +42,21 @@ export async function ipamExplain(cli: Cli, flags: ExplainFlags): Promise<number
   });
 }
 
-function warningsOf(cli: Cli, { pod, node, request }: Asking, { isNodeKnown, selectsNodes, defects }: Explanation): readonly string[] {
+function warningsOf(cli: Cli, asking: Asking, { isNodeKnown, selectsNodes, defects }: Explanation): readonly string[] {
+  const { pod, isOnKubernetes, node, request } = asking;
   // Nodes need no object in etcd.
-  const isNodeMissed = !isNodeKnown && (pod !== undefined || selectsNodes);
+  const isNodeMissed = !isNodeKnown && (isOnKubernetes || selectsNodes);
   const ofNode = `node ${quote(node)} is not known, so it has no labels; ${quote(toCommandLine(cli, "get nodes"))} shows those that are`;
   const ofPod =
     pod === undefined
       ? []
-      : [...warnOfIneffective(pod, pod.namespaceAnnotations), ...warnOfFeatures(pod, request), ...warnOfOwn(pod, node, isNodeKnown)];
+      : [
+          ...pod.warnings,
+          ...warnOfIneffective(pod, pod.namespaceAnnotations),
+          ...warnOfFeatures(pod, request),
+          ...(isOnKubernetes ? [] : warnOfUnread(pod, asking)),
+          ...warnOfOwn(pod, node, isNodeKnown),
+        ];
   return [...ofPod, ...(isNodeMissed ? [ofNode] : []), ...defects];
 }
 
@@ -63,16 +70,32 @@ function warnOfFeatures(pod: AskingPod, { addressesWithoutIpam, floatingIPs }: A
   ];
 }
 
+/** Of Kubernetes etcd knows nothing, and of the network config nobody here. */
+function warnOfUnread(pod: AskingPod, { request, malformed }: Asking): readonly string[] {
+  const { families, namedBy, addresses, addressesWithoutIpam } = request;
+  const isAnnotated = Object.keys(pod.annotations).some((name) => name.startsWith(ANNOTATION_PREFIX));
+  const ofConfig = `annotations of ${toPodText(pod)} count only with "policy.type": "k8s" in the network config, as the datastore is etcd`;
+  const isAllNamed = namedBy.families !== undefined && families.every((family) => namedBy[family] !== undefined);
+  const isSettled = malformed !== undefined || addresses.length > 0 || addressesWithoutIpam.length > 0 || isAllNamed;
+  const what = `labels and annotations of namespace ${quote(pod.namespace)}`;
+  return [
+    ...(isAnnotated ? [ofConfig] : []),
+    ...(isSettled ? [] : [`${what} may choose pools and families: they are not known here, as the datastore is etcd`]),
+  ];
+}
+
 /** Otherwise it would seem that the pod moves, changes its address, or that the one that it uses had to be released. */
 function warnOfOwn(pod: AskingPod, node: string, isNodeKnown: boolean): readonly string[] {
   const { recordedAddresses, node: own = node } = pod;
   // A node may have a name of its own, but not another one's.
   const unless = isNodeKnown ? "" : `unless "nodename" there is ${quote(node)}, `;
+  const has = `${toPodText(pod)} has ${recordedAddresses} already`;
+  const answer = pod.isPlanned
+    ? `${has}: the answer is for the one that takes its place, after the DEL of this one`
+    : `${has}, which it keeps: the answer is for a new sandbox, after the DEL of this one`;
   return [
     ...(own === node ? [] : [`${toPodText(pod)} is bound to node ${quote(own)}: ${unless}the answer is for one like it`]),
-    ...(recordedAddresses === ""
-      ? []
-      : [`${toPodText(pod)} has ${recordedAddresses} already, which it keeps: the answer is for a new sandbox, after the DEL of this one`]),
+    ...(recordedAddresses === "" ? [] : [answer]),
   ];
 }
 
@@ -86,7 +109,7 @@ const SOURCE_TEXTS = {
 function printText(cli: Cli, { pod, node, request }: Asking, { addresses, pools, refusals }: Explanation): void {
   // An ADD that cannot have all that it asks for gets nothing.
   const would = refusals.length === 0 ? "would" : "could";
-  const who = `${toWhoText(pod)} on node ${quote(node)} ${would} get`;
+  const who = `${pod === undefined ? "a container" : toWhoText(pod)} on node ${quote(node)} ${would} get`;
   for (const { address, block, source, pool } of addresses)
     say(cli, `${who} ${toAddressText(address)} of pool ${quote(pool)}, from ${toPrefixText(block)}, ${SOURCE_TEXTS[source]}`);
   for (const address of request.addressesWithoutIpam)
@@ -102,14 +125,15 @@ function printText(cli: Cli, { pod, node, request }: Asking, { addresses, pools,
   cli.io.stdout.write(toTable(header, rows, { colour: cli.io.stdout.isTerminal, right: new Set([0]) }));
 }
 
-function toWhoText(pod: AskingPod | undefined): string {
-  if (pod === undefined) return "a container";
-  return pod.uid === undefined ? `a pod of namespace ${quote(pod.namespace)}` : toPodText(pod);
-}
-
-/** Messages about annotations name the pod, too, and here there is none. */
-function withoutAnyPod(text: string, { pod }: Asking): string {
-  return pod === undefined || pod.uid !== undefined ? text : text.replaceAll(` for ${toPodText(pod)}`, "");
+/** Messages about annotations name the pod, too, and here it has no name, as the pods of most workloads. */
+function withoutName(text: string, { pod }: Asking): string {
+  if (pod?.unnamed === undefined) return text;
+  const ofNone = `want an entry ${quote(pod.name)}`;
+  const wanted = "want an entry of its name, which nobody knows before: of workloads only a StatefulSet has pods of known names";
+  return text
+    .replaceAll(` for ${toPodText(pod)}`, "")
+    .replaceAll(toPodText(pod), pod.unnamed)
+    .replace(ofNone, wanted);
 }
 
 /** Commands that help where the message does not say what to do. */
@@ -126,12 +150,12 @@ function toReport(asking: Asking, { addresses, pools, refusals }: Explanation): 
   return {
     node,
     namespace: pod?.namespace,
-    pod: pod?.uid === undefined ? undefined : pod.name,
+    pod: pod?.unnamed === undefined ? pod?.name : undefined,
     addresses: [
       ...addresses.map(({ address, block, ...rest }) => ({ ip: toAddressText(address), block: toPrefixText(block), ...rest })),
       ...request.addressesWithoutIpam.map((address) => ({ ip: toAddressText(address) })),
     ],
-    refusals: refusals.map(({ code, message }) => ({ code, message: withoutAnyPod(message, asking) })),
+    refusals: refusals.map(({ code, message }) => ({ code, message: withoutName(message, asking) })),
     pools: pools.map(({ cidr, ...rest }) => ({ ...rest, cidr: cidr && toPrefixText(cidr) })),
   };
 }

@@ -1,0 +1,110 @@
+/** The pod of a manifest, which need not have been applied: `ipam explain -f`. */
+
+import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
+import { toPodText } from "../../../endpoint/annotations/sources.ts";
+import { quote } from "../../../lib/quote.ts";
+import { toSourceName } from "../../../lib/source-name.ts";
+import { defaultNamespaceOf } from "../../access/default-namespace.ts";
+import { readDocuments } from "../../documents/documents.ts";
+import { type PodTemplate, readPodTemplates } from "../../documents/pod-templates.ts";
+import { UsageError } from "../../failures/failure.ts";
+import type { Cli, OpenKube } from "../../io.ts";
+import { ANY_POD, type AskingPod, readPlaceOf, withoutAddress } from "../../kubernetes/asking-pod.ts";
+
+/** Which pod of the manifests, as the command line says. */
+interface Wanted {
+  readonly namespace: string | undefined;
+  /** Of a pod, or of the object that makes it. */
+  readonly name: string | undefined;
+}
+
+/**
+ * Reads that pod, and on Kubernetes what is there of its namespace and name.
+ *
+ * @throws {UsageError} where it is not one pod that is meant
+ * @throws {CommandFailed} manifests that make no pod, or make no sense, and a namespace that is not there
+ */
+export async function readPlannedPod(
+  cli: Cli,
+  openKube: OpenKube | undefined,
+  sources: readonly string[],
+  wanted: Wanted,
+): Promise<AskingPod> {
+  const source = sources.map(toSourceName).join(", ");
+  const template = choose(readPodTemplates(await readDocuments(cli.io, sources), source), wanted, source);
+  const chosen = wanted.namespace ?? template.namespace;
+  const planned = toPlannedPod(template, chosen ?? (await defaultNamespaceOf(cli)), wanted.name);
+  return openKube === undefined ? planned : await readPlaceOf(openKube, planned, chosen !== undefined);
+}
+
+function choose(templates: readonly PodTemplate[], { namespace, name }: Wanted, source: string): PodTemplate {
+  const listed = (some: readonly PodTemplate[]): string => some.map(toText).join(", ");
+  const there = templates.filter((one) => namespace === undefined || (one.namespace ?? namespace) === namespace);
+  if (there.length === 0)
+    throw new UsageError(`read ${source}: got ${listed(templates)}, want one of namespace ${quote(namespace ?? "")}, as the options say`);
+  const [first, ...more] = there.filter((one) => name === undefined || isOf(one, name));
+  if (first === undefined)
+    throw new UsageError(
+      `read option "--pod": got ${quote(name ?? "")}, want the name of what ${source} has, or of a pod of it: ${listed(there)}`,
+    );
+  if (more.length > 0)
+    throw new UsageError(`read ${source}: got ${listed([first, ...more])}, want one: choose it by --pod=NAME or --namespace`);
+  return first;
+}
+
+function isOf(template: PodTemplate, name: string): boolean {
+  const number = numberOf(template, name);
+  return name === template.name || (number !== undefined && number >= template.firstNumber);
+}
+
+/** The one behind the name of a StatefulSet. */
+function numberOf({ name, podNames }: PodTemplate, pod: string): number | undefined {
+  const number = podNames === "name-number" && pod.startsWith(`${name}-`) ? pod.slice(name.length + 1) : "";
+  return /^(0|[1-9][0-9]{0,9})$/.test(number) ? Number(number) : undefined;
+}
+
+function toText(template: PodTemplate): string {
+  const { kind, podNames, name, namespace, firstNumber } = template;
+  const pods = podNames === "name-number" ? `, with ${quote(`${name}-${firstNumber}`)} as its first pod` : "";
+  return `${kind} ${quote(namespace === undefined ? name : `${namespace}/${name}`)}${pods}`;
+}
+
+function toPlannedPod(template: PodTemplate, namespace: string, wanted: string | undefined): AskingPod {
+  const { kind, podNames, annotations, nodeName, isOnHostNetwork, firstNumber } = template;
+  const number = (wanted === undefined ? undefined : numberOf(template, wanted)) ?? firstNumber;
+  const name = { name: template.name, "name-number": `${template.name}-${number}`, unknown: ANY_POD }[podNames];
+  const maker = `${kind} ${quote(`${namespace}/${template.name}`)}`;
+  const unnamed = podNames === "unknown" ? `a pod of ${maker}` : undefined;
+  if (isOnHostNetwork) throw withoutAddress(unnamed ?? toPodText({ namespace, name }));
+  return {
+    namespace,
+    name,
+    unnamed,
+    annotations,
+    isPlanned: true,
+    warnings: [...warnOfPlace(template, maker), ...warnOfNumber(template, number, maker), ...warnOfShared(template, maker)],
+    node: nodeName,
+    namespaceLabels: {},
+    namespaceAnnotations: {},
+    uid: undefined,
+    recordedAddresses: "",
+    recordedContainer: "",
+  };
+}
+
+function warnOfPlace({ otherAnnotations, annotationsPath }: PodTemplate, maker: string): readonly string[] {
+  const names = Object.keys(otherAnnotations).filter((name) => name.startsWith(ANNOTATION_PREFIX));
+  return names.map((name) => `annotation ${quote(name)} of ${maker} has no effect: its pods have those of ${annotationsPath}`);
+}
+
+function warnOfNumber({ podNames, name, firstNumber, replicas }: PodTemplate, number: number, maker: string): readonly string[] {
+  if (podNames !== "name-number" || number < firstNumber + replicas) return [];
+  return [`${maker} has no pod ${quote(`${name}-${number}`)} before its replicas are ${number - firstNumber + 1}: they are ${replicas}`];
+}
+
+/** The second pod is refused what the first one has. */
+function warnOfShared({ annotations, replicas }: PodTemplate, maker: string): readonly string[] {
+  const names = ["ipAddrs", "ipAddrsNoIpam"].map((name) => ANNOTATION_PREFIX + name).filter((name) => (annotations[name] ?? "") !== "");
+  if (replicas < 2) return [];
+  return names.map((name) => `annotation ${quote(name)} asks for the same addresses for each of the ${replicas} pods of ${maker}`);
+}

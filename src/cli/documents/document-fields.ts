@@ -1,0 +1,52 @@
+/** Fields of objects of which we have no schema: those of Kubernetes. */
+
+import { type PathStep, toPathText } from "../../api/schema/problem.ts";
+import { isJsonObject } from "../../lib/json.ts";
+import { quoteValue } from "../../lib/quote.ts";
+import { CommandFailed } from "../failures/failure.ts";
+import type { InputDocument } from "./documents.ts";
+
+/** A value that a field may have, and how messages call it. */
+export interface Wanted<T> {
+  readonly is: (value: unknown) => value is T;
+  readonly text: string;
+}
+
+/**
+ * One field.
+ *
+ * @returns undefined also for null, which Kubernetes takes for a field that is not there
+ * @throws {CommandFailed} for another value than is wanted
+ */
+export function readField<T>(document: InputDocument, steps: readonly PathStep[], wanted: Wanted<T>): T | undefined {
+  const value = find(document, steps);
+  if (value === undefined || wanted.is(value)) return value;
+  throw refused(document, steps, value, wanted);
+}
+
+/** One that there must be. @throws {CommandFailed} for another value than is wanted, and for none */
+export function requireField<T>(document: InputDocument, steps: readonly PathStep[], wanted: Wanted<T>): T {
+  const value = readField(document, steps, wanted);
+  if (value === undefined) throw refused(document, steps, undefined, wanted);
+  return value;
+}
+
+function find(document: InputDocument, steps: readonly PathStep[]): unknown {
+  let { value } = document;
+  for (const [depth, step] of steps.entries()) {
+    if (value === null || value === undefined) return undefined;
+    if (!isJsonObject(value)) throw refused(document, steps.slice(0, depth), value, { text: "an object" });
+    value = Object.hasOwn(value, step) ? value[step] : undefined;
+  }
+  return value ?? undefined;
+}
+
+function refused(
+  { origin }: InputDocument,
+  steps: readonly PathStep[],
+  value: unknown,
+  { text }: Pick<Wanted<unknown>, "text">,
+): CommandFailed {
+  const where = steps.length === 0 ? "" : `${toPathText(steps)}: `;
+  return new CommandFailed(`read ${origin}: ${where}got ${quoteValue(value)}, want ${text}`);
+}

@@ -1,0 +1,106 @@
+/** Pods that manifests of Kubernetes would make: a pod's own, and the templates of workloads. */
+
+import { toPathText } from "../../api/schema/problem.ts";
+import { isDnsName } from "../../lib/characters.ts";
+import { isJsonObject, isText, type JsonObject } from "../../lib/json.ts";
+import { CommandFailed } from "../failures/failure.ts";
+import { readField, requireField, type Wanted } from "./document-fields.ts";
+import type { InputDocument } from "./documents.ts";
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** What a manifest says of its pod, or of each of its pods. */
+export interface PodTemplate {
+  readonly kind: string;
+  /** Of the object. Of one that has none, how the one begins that the API server makes up. */
+  readonly name: string;
+  /** What its pods are called: as the object, by it and a number, or by what nobody knows before. */
+  readonly podNames: "name" | "name-number" | "unknown";
+  /** undefined: it names none. */
+  readonly namespace: string | undefined;
+  readonly annotations: Annotations;
+  /** Where these are. */
+  readonly annotationsPath: string;
+  /** Those of the workload itself, which its pods do not have. */
+  readonly otherAnnotations: Annotations;
+  readonly nodeName: string | undefined;
+  readonly isOnHostNetwork: boolean;
+  /** How many pods it has at once, as far as `replicas` says so. */
+  readonly replicas: number;
+  /** The number of the first pod, of a StatefulSet. */
+  readonly firstNumber: number;
+}
+
+/** Where the template is, by kind and version; empty: the object is the pod. */
+const TEMPLATES: ReadonlyMap<string, readonly string[]> = new Map([
+  ["Pod (v1)", []],
+  ["ReplicationController (v1)", ["spec", "template"]],
+  ["Deployment (apps/v1)", ["spec", "template"]],
+  ["ReplicaSet (apps/v1)", ["spec", "template"]],
+  ["StatefulSet (apps/v1)", ["spec", "template"]],
+  ["DaemonSet (apps/v1)", ["spec", "template"]],
+  ["Job (batch/v1)", ["spec", "template"]],
+  ["CronJob (batch/v1)", ["spec", "jobTemplate", "spec", "template"]],
+]);
+
+const TEXT: Wanted<string> = { is: isText, text: "a text" };
+const VALUE: Wanted<string> = { is: isText, text: `a text, which in YAML is between quotes: '["10.65.0.7"]', "true"` };
+const OBJECT: Wanted<JsonObject> = { is: isJsonObject, text: "an object" };
+const FLAG: Wanted<boolean> = { is: (value): value is boolean => typeof value === "boolean", text: "true or false" };
+const COUNT: Wanted<number> = {
+  is: (value): value is number => Number.isSafeInteger(value) && Number(value) >= 0,
+  text: "a whole number without sign",
+};
+const NAME: Wanted<string> = { is: (value): value is string => isText(value) && isDnsName(value), text: "a DNS name in lower case" };
+// As in Kubernetes an empty one is none.
+const NAME_IF_ANY: Wanted<string> = { is: (value): value is string => value === "" || NAME.is(value), text: NAME.text };
+
+/**
+ * Finds them among documents; those of other kinds are passed over.
+ *
+ * @param source where they are, for messages
+ * @throws {CommandFailed} where there is none, or for what the API server would refuse of what is read here
+ */
+export function readPodTemplates(documents: readonly InputDocument[], source: string): readonly PodTemplate[] {
+  const others = new Set<string>();
+  const templates = documents.flatMap((document) => {
+    const kind = requireField(document, ["kind"], TEXT);
+    const key = `${kind} (${requireField(document, ["apiVersion"], TEXT)})`;
+    const path = TEMPLATES.get(key);
+    if (path === undefined) others.add(key);
+    return path === undefined ? [] : [readPodTemplate(document, kind, path)];
+  });
+  if (templates.length > 0) return templates;
+  throw new CommandFailed(`read ${source}: got ${[...others].join(", ")}, want one of ${[...TEMPLATES.keys()].join(", ")}`);
+}
+
+function readPodTemplate(document: InputDocument, kind: string, path: readonly string[]): PodTemplate {
+  const isPod = kind === "Pod";
+  const isNumbered = kind === "StatefulSet";
+  if (!isPod) requireField(document, path, OBJECT);
+  const name = readField(document, ["metadata", "name"], NAME_IF_ANY) || undefined;
+  const generateName = readField(document, ["metadata", "generateName"], TEXT) || undefined;
+  const knownNames = isPod ? "name" : isNumbered ? "name-number" : "unknown";
+  return {
+    kind,
+    name: name ?? generateName ?? requireField(document, ["metadata", "name"], NAME),
+    podNames: name === undefined ? "unknown" : knownNames,
+    namespace: readField(document, ["metadata", "namespace"], NAME_IF_ANY) || undefined,
+    annotations: readAnnotations(document, path),
+    annotationsPath: toPathText([...path, "metadata", "annotations"]),
+    otherAnnotations: {
+      ...(!isPod && readAnnotations(document, [])),
+      ...(kind === "CronJob" && readAnnotations(document, ["spec", "jobTemplate"])),
+    },
+    nodeName: readField(document, [...path, "spec", "nodeName"], TEXT) || undefined,
+    isOnHostNetwork: readField(document, [...path, "spec", "hostNetwork"], FLAG) ?? false,
+    replicas: (isPod ? undefined : readField(document, ["spec", "replicas"], COUNT)) ?? 1,
+    firstNumber: (isNumbered ? readField(document, ["spec", "ordinals", "start"], COUNT) : undefined) ?? 0,
+  };
+}
+
+function readAnnotations(document: InputDocument, path: readonly string[]): Annotations {
+  const steps = [...path, "metadata", "annotations"];
+  const names = Object.keys(readField(document, steps, OBJECT) ?? {});
+  return Object.fromEntries(names.map((name) => [name, readField(document, [...steps, name], VALUE) ?? ""]));
+}
