@@ -143,10 +143,51 @@ spec:
       0,
       'warning: annotation "cni.netplug.io/ipAddrs" asks for the same addresses for each of the 3 pods of Deployment "default/web"',
     ]);
+    expect(await warningsOf(workload("DaemonSet", "web", FIXED))).toEqual([
+      0,
+      `${of.replace(/of$/, "asks")} for the same addresses for each pod of DaemonSet "default/web", which has one on each node`,
+    ]);
     expect(await warningsOf(workload("Deployment", "web", "cni.netplug.io/ipaddrs: x"))).toEqual([
       0,
       'warning: annotation "cni.netplug.io/ipaddrs" of a pod of Deployment "default/web" is unknown and has no effect: was "cni.netplug.io/ipAddrs" meant?',
     ]);
+  });
+
+  test.each([
+    ["Job", "parallelism: 2", 2],
+    ["Job", "parallelism: 3, completions: 2", 2],
+    ["Job", "parallelism: 3, completions: 1", 1],
+    ["Job", "completions: 3", 1],
+    ["CronJob", "parallelism: 2", 2],
+  ])("of a %s with %s the pods count that it has at once (needs cluster)", async (kind, counts, atOnce) => {
+    const spec = `${counts}, template: { metadata: { annotations: { ${FIXED} } }, spec: { nodeName: n1 } }`;
+    const whole = kind === "Job" ? spec : `jobTemplate: { spec: { ${spec} } }`;
+    const { stderr } = await explain(`apiVersion: batch/v1\nkind: ${kind}\nmetadata: { name: sum }\nspec: { ${whole} }\n`);
+    expect(stderr).toBe(
+      atOnce === 1
+        ? ""
+        : `warning: annotation "cni.netplug.io/ipAddrs" asks for the same addresses for each of the ${atOnce} pods of ${kind} "default/sum"\n`,
+    );
+  });
+
+  test("of a StatefulSet it warns of another pod without an entry among addresses by name (needs cluster)", async () => {
+    const warned = async (entries: string, more: string, ...words: readonly string[]): Promise<unknown> => {
+      const { status, stderr } = await explain(
+        workload("StatefulSet", "db", `cni.netplug.io/ipAddrsByPod: '{${entries}}'`, more),
+        ...words,
+      );
+      return [status, /has no entry for (.*)/.exec(stderr)?.[1]];
+    };
+    const entries = '"db-0": ["10.65.0.9"], "db-1": ["10.65.0.10"]';
+    expect(await warned(entries, "replicas: 2")).toEqual([0, undefined]);
+    expect(await warned(entries, "replicas: 4")).toEqual([0, '"db-2", one of the 4 pods of StatefulSet "default/db"']);
+    expect(await warned(entries, "replicas: 9007199254740991")).toEqual([0, expect.stringContaining('"db-2", one of')]);
+    expect(await warned(entries, "replicas: 2\n  ordinals: { start: 1 }", "--pod=db-1")).toEqual([
+      0,
+      expect.stringContaining('"db-2", one of the 2 pods'),
+    ]);
+    expect(await warned(entries, "replicas: 4", "--pod=db-2")).toEqual([1, expect.stringContaining('"db-3", one of')]);
+    expect(await warned(entries, "replicas: 3", "--pod=db-2")).toEqual([1, undefined]);
   });
 
   test("a pod whose name nobody knows has no entry among addresses by name (needs cluster)", async () => {
@@ -198,13 +239,8 @@ spec:
   const oldDeployment = workload("Deployment", "web").replace("apps/v1", "extensions/v1beta1");
   test.each([
     [unbound, [], 2, 'read options: got no --node, want one, or "nodeName" in the manifest of pod "default/web"'],
-    [
-      workload("Deployment", "web"),
-      ["--pod=web-x7k2p"],
-      2,
-      'got "web-x7k2p", want the name of what stdin has, or of a pod of it: Deployment "web"',
-    ],
-    [workload("StatefulSet", "db"), ["--pod=db-00"], 2, 'of a pod of it: StatefulSet "db", with "db-0" as its first pod'],
+    [workload("Deployment", "web"), ["--pod=web-x7k2p"], 2, 'got "web-x7k2p", want a name that stdin has: Deployment "web"'],
+    [workload("StatefulSet", "db"), ["--pod=db-00"], 2, 'that stdin has: StatefulSet "db", with "db-0" as its first pod'],
     [workload("StatefulSet", "db", "", "ordinals: { start: 3 }"), ["--pod=db-2"], 2, 'StatefulSet "db", with "db-3" as its first pod'],
     [
       pod("{ name: web, namespace: shop }"),
@@ -221,8 +257,9 @@ spec:
       1,
       'pod "default/web": it uses the host\'s network (hostNetwork: true), so it gets none',
     ],
-    [join(SERVICE, SECRET), [], 1, "read stdin: got Service (v1), Secret (v1), want one of Pod (v1), "],
-    [oldDeployment, [], 1, "read stdin: got Deployment (extensions/v1beta1), want one of "],
+    [join(SERVICE, SECRET), [], 1, 'read stdin: got "Service (v1)", "Secret (v1)", want one of Pod (v1), '],
+    [oldDeployment, [], 1, 'read stdin: got "Deployment (extensions/v1beta1)", want one of '],
+    ['kind: "P\\nnext: x"\napiVersion: v1\n', [], 1, String.raw`got "P\nnext: x (v1)", want one of`],
     ["kind: Pod\nkind: Pod\n", [], 1, 'read stdin: line 2, column 1: the key "kind" appears twice'],
     ["", [], 1, "read stdin: got no object"],
     ["- 1\n", [], 1, "read stdin: got a list, want an object"],

@@ -161,6 +161,25 @@ test("an address that an earlier pod of its name has, whose container has not en
   ]);
 });
 
+test("of a Deployment whose own pod has the address it is said what comes of that (needs cluster)", async () => {
+  const annotations = { ipAddrs: '["10.67.0.43"]' };
+  await using _ = await AttachedPod.add(world, await createPod(world.api, { name: "own-5d8f-x7k2p", annotations }));
+  const warned = async (key: string, more: object = {}): Promise<string> => {
+    const { refusals, stderr } = await explain(toManifest(key, annotations, more));
+    expect(refusals).toMatchObject([{ code: 102 }]);
+    return /warning: pod (.*)/.exec(stderr)?.[1] ?? "";
+  };
+  const own = '"default/own-5d8f-x7k2p" seems to be of Deployment "default/own":';
+  expect(await warned("apps/v1 Deployment own", { strategy: { type: "Recreate" } })).toBe(
+    `${own} as its "strategy" is Recreate, that pod is deleted before the next one is made, and gives the address back`,
+  );
+  expect(await warned("apps/v1 Deployment own")).toBe(
+    `${own} unless its "strategy" is Recreate, the next one is made before that pod has ended, and waits for the address`,
+  );
+  for (const key of ["apps/v1 Deployment other", "apps/v1 Deployment ow", "apps/v1 Deployment own-5d8f", "batch/v1 Job own"])
+    expect(await warned(key)).toBe("");
+});
+
 test("a pod that is there is replaced by the one of the manifest, as far as the datastore knows it (needs cluster)", async () => {
   const manifest = toManifest("apps/v1 StatefulSet runs", { ipAddrs: '["10.67.0.42"]' });
   const pod = await apply(manifest, "runs-0");

@@ -3,6 +3,7 @@
 import { toPathText } from "../../api/schema/problem.ts";
 import { isDnsName } from "../../lib/characters.ts";
 import { isJsonObject, isText, type JsonObject } from "../../lib/json.ts";
+import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failures/failure.ts";
 import { readField, requireField, type Wanted } from "./document-fields.ts";
 import type { InputDocument } from "./documents.ts";
@@ -25,10 +26,12 @@ export interface PodTemplate {
   readonly otherAnnotations: Annotations;
   readonly nodeName: string | undefined;
   readonly isOnHostNetwork: boolean;
-  /** How many pods it has at once, as far as `replicas` says so. */
+  /** How many pods it has at once; infinite: one on each node. */
   readonly replicas: number;
   /** The number of the first pod, of a StatefulSet. */
   readonly firstNumber: number;
+  /** Of a Deployment: whether it deletes its pods before it makes those of a newer template. */
+  readonly isRecreating: boolean;
 }
 
 /** Where the template is, by kind and version; empty: the object is the pod. */
@@ -67,7 +70,7 @@ export function readPodTemplates(documents: readonly InputDocument[], source: st
     const kind = requireField(document, ["kind"], TEXT);
     const key = `${kind} (${requireField(document, ["apiVersion"], TEXT)})`;
     const path = TEMPLATES.get(key);
-    if (path === undefined) others.add(key);
+    if (path === undefined) others.add(quote(key));
     return path === undefined ? [] : [readPodTemplate(document, kind, path)];
   });
   if (templates.length > 0) return templates;
@@ -94,9 +97,20 @@ function readPodTemplate(document: InputDocument, kind: string, path: readonly s
     },
     nodeName: readField(document, [...path, "spec", "nodeName"], TEXT) || undefined,
     isOnHostNetwork: readField(document, [...path, "spec", "hostNetwork"], FLAG) ?? false,
-    replicas: (isPod ? undefined : readField(document, ["spec", "replicas"], COUNT)) ?? 1,
+    replicas: readReplicas(document, kind),
     firstNumber: (isNumbered ? readField(document, ["spec", "ordinals", "start"], COUNT) : undefined) ?? 0,
+    isRecreating: kind === "Deployment" && readField(document, ["spec", "strategy", "type"], TEXT) === "Recreate",
   };
+}
+
+function readReplicas(document: InputDocument, kind: string): number {
+  const readCount = (...steps: readonly string[]): number | undefined => readField(document, ["spec", ...steps], COUNT);
+  if (kind === "Pod") return 1;
+  if (kind === "DaemonSet") return Number.POSITIVE_INFINITY;
+  if (kind !== "Job" && kind !== "CronJob") return readCount("replicas") ?? 1;
+  const job = kind === "Job" ? [] : ["jobTemplate", "spec"];
+  const parallelism = readCount(...job, "parallelism") ?? 1;
+  return Math.min(parallelism, readCount(...job, "completions") ?? parallelism);
 }
 
 function readAnnotations(document: InputDocument, path: readonly string[]): Annotations {

@@ -17,6 +17,8 @@ export interface AskingPod extends AnnotatedPod {
   readonly isPlanned: boolean;
   /** What of its manifest does something else than whoever wrote it may think. */
   readonly warnings: readonly string[];
+  /** The one that makes it, by its manifest. */
+  readonly deployment: AskingDeployment | undefined;
   /** Of the one that is there; undefined: none is. */
   readonly uid: string | undefined;
   /** The one that it is bound to, if any. */
@@ -25,6 +27,15 @@ export interface AskingPod extends AnnotatedPod {
   readonly recordedAddresses: string;
   /** The container that has these; empty: none. */
   readonly recordedContainer: string;
+}
+
+/** What a Deployment does with the pods that it has, when it makes others. */
+export interface AskingDeployment {
+  readonly text: string;
+  /** How their names begin, with their namespace. */
+  readonly podsBegin: string;
+  /** Whether it deletes them before. */
+  readonly isRecreating: boolean;
 }
 
 /** For the pod's name, where no certain one is meant: nobody gives an entry of `ipAddrsByPod` this one. Messages never show it. */
@@ -55,6 +66,7 @@ export async function readAskingPod(openKube: OpenKube, namespace: NamedNamespac
     unnamed: name === undefined ? `a pod of namespace ${quote(namespace.name)}` : undefined,
     isPlanned: false,
     warnings: [],
+    deployment: undefined,
     node: pod?.spec?.nodeName,
     ...toRecord(pod),
   };

@@ -2,6 +2,7 @@
 
 import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
 import { toPodText } from "../../../endpoint/annotations/sources.ts";
+import { isJsonObject, tryParseForeignJson } from "../../../lib/json.ts";
 import { quote } from "../../../lib/quote.ts";
 import { toSourceName } from "../../../lib/source-name.ts";
 import { defaultNamespaceOf } from "../../access/default-namespace.ts";
@@ -44,11 +45,11 @@ function choose(templates: readonly PodTemplate[], { namespace, name }: Wanted, 
     throw new UsageError(`read ${source}: got ${listed(templates)}, want one of namespace ${quote(namespace ?? "")}, as the options say`);
   const [first, ...more] = there.filter((one) => name === undefined || isOf(one, name));
   if (first === undefined)
-    throw new UsageError(
-      `read option "--pod": got ${quote(name ?? "")}, want the name of what ${source} has, or of a pod of it: ${listed(there)}`,
-    );
+    throw new UsageError(`read option "--pod": got ${quote(name ?? "")}, want a name that ${source} has: ${listed(there)}`);
   if (more.length > 0)
-    throw new UsageError(`read ${source}: got ${listed([first, ...more])}, want one: choose it by --pod=NAME or --namespace`);
+    throw new UsageError(
+      `read ${source}: got ${listed([first, ...more])}, want one: choose it by --pod=NAME or --namespace, or give it alone`,
+    );
   return first;
 }
 
@@ -70,7 +71,7 @@ function toText(template: PodTemplate): string {
 }
 
 function toPlannedPod(template: PodTemplate, namespace: string, wanted: string | undefined): AskingPod {
-  const { kind, podNames, annotations, nodeName, isOnHostNetwork, firstNumber } = template;
+  const { kind, podNames, annotations, nodeName, isOnHostNetwork, firstNumber, isRecreating } = template;
   const number = (wanted === undefined ? undefined : numberOf(template, wanted)) ?? firstNumber;
   const name = { name: template.name, "name-number": `${template.name}-${number}`, unknown: ANY_POD }[podNames];
   const maker = `${kind} ${quote(`${namespace}/${template.name}`)}`;
@@ -82,7 +83,13 @@ function toPlannedPod(template: PodTemplate, namespace: string, wanted: string |
     unnamed,
     annotations,
     isPlanned: true,
-    warnings: [...warnOfPlace(template, maker), ...warnOfNumber(template, number, maker), ...warnOfShared(template, maker)],
+    warnings: [
+      ...warnOfPlace(template, maker),
+      ...warnOfNumber(template, number, maker),
+      ...warnOfShared(template, maker),
+      ...warnOfMissing(template, number, maker),
+    ],
+    deployment: kind === "Deployment" ? { text: maker, podsBegin: `${namespace}/${template.name}-`, isRecreating } : undefined,
     node: nodeName,
     namespaceLabels: {},
     namespaceAnnotations: {},
@@ -106,5 +113,22 @@ function warnOfNumber({ podNames, name, firstNumber, replicas }: PodTemplate, nu
 function warnOfShared({ annotations, replicas }: PodTemplate, maker: string): readonly string[] {
   const names = ["ipAddrs", "ipAddrsNoIpam"].map((name) => ANNOTATION_PREFIX + name).filter((name) => (annotations[name] ?? "") !== "");
   if (replicas < 2) return [];
-  return names.map((name) => `annotation ${quote(name)} asks for the same addresses for each of the ${replicas} pods of ${maker}`);
+  const whom =
+    replicas === Number.POSITIVE_INFINITY ? `pod of ${maker}, which has one on each node` : `of the ${replicas} pods of ${maker}`;
+  return names.map((name) => `annotation ${quote(name)} asks for the same addresses for each ${whom}`);
+}
+
+/** The first of the pods is told what it has, so nothing else tells of the others. @param number of the pod that is meant */
+function warnOfMissing(
+  { podNames, name, annotations, firstNumber, replicas }: PodTemplate,
+  number: number,
+  maker: string,
+): readonly string[] {
+  const annotation = `${ANNOTATION_PREFIX}ipAddrsByPod`;
+  const entries = tryParseForeignJson(annotations[annotation] ?? "");
+  if (podNames !== "name-number" || !isJsonObject(entries)) return [];
+  let missing = firstNumber;
+  while (missing === number || Object.hasOwn(entries, `${name}-${missing}`)) missing++;
+  if (missing >= firstNumber + replicas) return [];
+  return [`annotation ${quote(annotation)} has no entry for ${quote(`${name}-${missing}`)}, one of the ${replicas} pods of ${maker}`];
 }

@@ -42,7 +42,7 @@ export async function ipamExplain(cli: Cli, flags: ExplainFlags): Promise<number
   });
 }
 
-function warningsOf(cli: Cli, asking: Asking, { isNodeKnown, selectsNodes, defects }: Explanation): readonly string[] {
+function warningsOf(cli: Cli, asking: Asking, { isNodeKnown, selectsNodes, defects, refusals }: Explanation): readonly string[] {
   const { pod, isOnKubernetes, node, request } = asking;
   // Nodes need no object in etcd.
   const isNodeMissed = !isNodeKnown && (isOnKubernetes || selectsNodes);
@@ -56,6 +56,7 @@ function warningsOf(cli: Cli, asking: Asking, { isNodeKnown, selectsNodes, defec
           ...warnOfFeatures(pod, request),
           ...(isOnKubernetes ? [] : warnOfUnread(pod, asking)),
           ...warnOfOwn(pod, node, isNodeKnown),
+          ...warnOfDeployment(pod, refusals),
         ];
   return [...ofPod, ...(isNodeMissed ? [ofNode] : []), ...defects];
 }
@@ -97,6 +98,20 @@ function warnOfOwn(pod: AskingPod, node: string, isNodeKnown: boolean): readonly
     ...(own === node ? [] : [`${toPodText(pod)} is bound to node ${quote(own)}: ${unless}the answer is for one like it`]),
     ...(recordedAddresses === "" ? [] : [answer]),
   ];
+}
+
+/** Otherwise a Deployment seems to be in its own way, as without Recreate it is. That the pod is its own is known by the name alone. */
+function warnOfDeployment({ deployment }: AskingPod, refusals: Explanation["refusals"]): readonly string[] {
+  if (deployment === undefined) return [];
+  const { text, podsBegin, isRecreating } = deployment;
+  const owners = refusals.map(({ kind, message }) =>
+    kind === "addressInUse" ? /: it belongs to pod "([^"]+)"/.exec(message)?.[1] : undefined,
+  );
+  const isOwn = (owner = ""): boolean => owner.startsWith(podsBegin) && owner.slice(podsBegin.length).split("-").length === 2;
+  const then = isRecreating
+    ? 'as its "strategy" is Recreate, that pod is deleted before the next one is made, and gives the address back'
+    : 'unless its "strategy" is Recreate, the next one is made before that pod has ended, and waits for the address';
+  return owners.filter(isOwn).map((owner = "") => `pod ${quote(owner)} seems to be of ${text}: ${then}`);
 }
 
 const SOURCE_TEXTS = {
