@@ -217,6 +217,10 @@ spec:
     [pod("{ name: web }").replace("apiVersion: v1\n", ""), "stdin: apiVersion: got nothing, want a text"],
     [workload("StatefulSet", "db", "", "replicas: two"), 'stdin: spec.replicas: got "two", want a whole number'],
     [workload("StatefulSet", "db", "", "ordinals: { start: -1 }"), "stdin: spec.ordinals.start: got -1, want a whole number"],
+    [
+      join(pod("{ name: web, namespace: shop }"), "apiVersion: v1\nkind: Namespace\nmetadata: { name: shop, labels: { a: 5 } }\n"),
+      "stdin, document 2: metadata.labels.a: got 5, want a text",
+    ],
     [workload("Deployment", "web").replace(/ {2}template:[^]*/, ""), "stdin: spec.template: got nothing, want an object"],
   ])("what makes no sense is refused, and told with its place: %# (needs cluster)", async (manifest, message) => {
     expect(await explain(manifest, "--node=n1")).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining(message) });

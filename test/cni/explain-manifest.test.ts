@@ -25,6 +25,7 @@ const [test, world] = onApiServer(
 interface Report {
   readonly pod?: string;
   readonly addresses: readonly { readonly ip: string }[];
+  readonly pools: readonly { readonly name: string; readonly order?: number }[];
   readonly refusals: readonly { readonly code: number; readonly message: string }[];
 }
 
@@ -66,7 +67,7 @@ function toManifest(key: string, annotations: Readonly<Record<string, string>>, 
 }
 
 async function explain(
-  manifest: Manifest,
+  manifest: object,
   ...words: readonly string[]
 ): Promise<Report & { readonly status: number; readonly stderr: string }> {
   const input = JSON.stringify(manifest);
@@ -197,6 +198,10 @@ test("a pod that is there is replaced by the one of the manifest, as far as the 
   expect((await explainThenAdd(manifest, "runs-0")).addresses).toMatchObject([{ ip: "10.67.0.42" }]);
 });
 
+function usablePools({ pools }: Report): readonly string[] {
+  return pools.flatMap(({ name, order }) => (order === undefined ? [] : [name])).toSorted();
+}
+
 if (!isOnEtcd) {
   test("labels and annotations of the namespace count, which the manifest names or an option (needs cluster)", async () => {
     const ofShop = toManifest("apps/v1 Deployment till", { ipv4pools: '["shop"]' }, {}, "shop");
@@ -205,6 +210,30 @@ if (!isOnEtcd) {
     expect((await explainThenAdd(ofBlue, "sea-0")).addresses).toMatchObject([{ pool: "blue" }]);
     const ofNone = toManifest("apps/v1 StatefulSet sky", {});
     expect((await explain(ofNone, "--namespace=blue")).addresses).toEqual((await explain(ofBlue)).addresses);
+  });
+
+  test("a namespace that the manifest makes, or changes, counts as it will be (needs cluster)", async () => {
+    const pods = toManifest("apps/v1 StatefulSet quay", {}, {}, "harbour");
+    const steps = [
+      [{ labels: { team: "shop" } }, ["pool-0", "shop"]],
+      [{ labels: { team: "shop" }, annotations: { "cni.netplug.io/ipv4pools": '["blue"]' } }, ["blue"]],
+      [{ labels: { team: "shops" }, annotations: { "cni.netplug.io/ipv4pools": "" } }, ["pool-0"]],
+    ] as const;
+    for (const [metadata, pools] of steps) {
+      const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "harbour", ...metadata } };
+      const before = await explain({ apiVersion: "v1", kind: "List", items: [pods, namespace] });
+      await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(namespace));
+      expect([before.status, await explain(pods)]).toEqual([0, before]);
+      expect(usablePools(before)).toEqual(pools);
+    }
+  });
+
+  test("the label that each namespace has counts before there is the namespace (needs cluster)", async () => {
+    await world.node.createPool("kiosk", { cidr: "10.66.0.0/24", namespaceSelector: "kubernetes.io/metadata.name == 'kiosk'" });
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "kiosk" } };
+    const items = [namespace, toManifest("apps/v1 StatefulSet till", {}, {}, "kiosk")];
+    expect(usablePools(await explain({ apiVersion: "v1", kind: "List", items }))).toEqual(["kiosk", "pool-0"]);
+    expect(await explain({ apiVersion: "v1", kind: "List", items: [items[1]] }).catch(String)).toContain('find namespace "kiosk"');
   });
 } else {
   test("on etcd it is said what is not known of the namespace and the network config (needs cluster)", async () => {

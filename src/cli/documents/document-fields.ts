@@ -1,7 +1,7 @@
 /** Fields of objects of which we have no schema: those of Kubernetes. */
 
 import { type PathStep, toPathText } from "../../api/schema/problem.ts";
-import { isJsonObject } from "../../lib/json.ts";
+import { isJsonObject, isText, type JsonObject } from "../../lib/json.ts";
 import { quoteValue } from "../../lib/quote.ts";
 import { CommandFailed } from "../failures/failure.ts";
 import type { InputDocument } from "./documents.ts";
@@ -11,6 +11,12 @@ export interface Wanted<T> {
   readonly is: (value: unknown) => value is T;
   readonly text: string;
 }
+
+/** Any text, an empty one too. */
+export const TEXT: Wanted<string> = { is: isText, text: "a text" };
+/** Neither a list nor null. */
+export const OBJECT: Wanted<JsonObject> = { is: isJsonObject, text: "an object" };
+const VALUE: Wanted<string> = { is: isText, text: `a text, which in YAML is between quotes: '["10.65.0.7"]', "true"` };
 
 /**
  * One field.
@@ -29,6 +35,12 @@ export function requireField<T>(document: InputDocument, steps: readonly PathSte
   const value = readField(document, steps, wanted);
   if (value === undefined) throw refused(document, steps, undefined, wanted);
   return value;
+}
+
+/** Labels or annotations, by their names; one without a value is an empty text. @throws {CommandFailed} for a value that is no text */
+export function readTexts(document: InputDocument, steps: readonly PathStep[]): Readonly<Record<string, string>> {
+  const names = Object.keys(readField(document, steps, OBJECT) ?? {});
+  return Object.fromEntries(names.map((name) => [name, readField(document, [...steps, name], VALUE) ?? ""]));
 }
 
 function find(document: InputDocument, steps: readonly PathStep[]): unknown {

@@ -2,13 +2,11 @@
 
 import { toPathText } from "../../api/schema/problem.ts";
 import { isDnsName } from "../../lib/characters.ts";
-import { isJsonObject, isText, type JsonObject } from "../../lib/json.ts";
+import { isText } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failures/failure.ts";
-import { readField, requireField, type Wanted } from "./document-fields.ts";
+import { OBJECT, readField, readTexts, requireField, TEXT, type Wanted } from "./document-fields.ts";
 import type { InputDocument } from "./documents.ts";
-
-type Annotations = Readonly<Record<string, string>>;
 
 /** What a manifest says of its pod, or of each of its pods. */
 export interface PodTemplate {
@@ -19,11 +17,11 @@ export interface PodTemplate {
   readonly podNames: "name" | "name-number" | "unknown";
   /** undefined: it names none. */
   readonly namespace: string | undefined;
-  readonly annotations: Annotations;
+  readonly annotations: Readonly<Record<string, string>>;
   /** Where these are. */
   readonly annotationsPath: string;
   /** Those of the workload itself, which its pods do not have. */
-  readonly otherAnnotations: Annotations;
+  readonly otherAnnotations: Readonly<Record<string, string>>;
   readonly nodeName: string | undefined;
   readonly isOnHostNetwork: boolean;
   /** How many pods it has at once; infinite: one on each node. */
@@ -46,9 +44,6 @@ const TEMPLATES: ReadonlyMap<string, readonly string[]> = new Map([
   ["CronJob (batch/v1)", ["spec", "jobTemplate", "spec", "template"]],
 ]);
 
-const TEXT: Wanted<string> = { is: isText, text: "a text" };
-const VALUE: Wanted<string> = { is: isText, text: `a text, which in YAML is between quotes: '["10.65.0.7"]', "true"` };
-const OBJECT: Wanted<JsonObject> = { is: isJsonObject, text: "an object" };
 const FLAG: Wanted<boolean> = { is: (value): value is boolean => typeof value === "boolean", text: "true or false" };
 const COUNT: Wanted<number> = {
   is: (value): value is number => Number.isSafeInteger(value) && Number(value) >= 0,
@@ -89,11 +84,11 @@ function readPodTemplate(document: InputDocument, kind: string, path: readonly s
     name: name ?? generateName ?? requireField(document, ["metadata", "name"], NAME),
     podNames: name === undefined ? "unknown" : knownNames,
     namespace: readField(document, ["metadata", "namespace"], NAME_IF_ANY) || undefined,
-    annotations: readAnnotations(document, path),
+    annotations: readTexts(document, [...path, "metadata", "annotations"]),
     annotationsPath: toPathText([...path, "metadata", "annotations"]),
     otherAnnotations: {
-      ...(!isPod && readAnnotations(document, [])),
-      ...(kind === "CronJob" && readAnnotations(document, ["spec", "jobTemplate"])),
+      ...(!isPod && readTexts(document, ["metadata", "annotations"])),
+      ...(kind === "CronJob" && readTexts(document, ["spec", "jobTemplate", "metadata", "annotations"])),
     },
     nodeName: readField(document, [...path, "spec", "nodeName"], TEXT) || undefined,
     isOnHostNetwork: readField(document, [...path, "spec", "hostNetwork"], FLAG) ?? false,
@@ -111,10 +106,4 @@ function readReplicas(document: InputDocument, kind: string): number {
   const job = kind === "Job" ? [] : ["jobTemplate", "spec"];
   const parallelism = readCount(...job, "parallelism") ?? 1;
   return Math.min(parallelism, readCount(...job, "completions") ?? parallelism);
-}
-
-function readAnnotations(document: InputDocument, path: readonly string[]): Annotations {
-  const steps = [...path, "metadata", "annotations"];
-  const names = Object.keys(readField(document, steps, OBJECT) ?? {});
-  return Object.fromEntries(names.map((name) => [name, readField(document, [...steps, name], VALUE) ?? ""]));
 }

@@ -4,6 +4,7 @@ import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { type AnnotatedPod, toPodText } from "../../endpoint/annotations/sources.ts";
 import { NAMESPACES, type Pod, PODS } from "../../kube/core-types.ts";
 import { quote } from "../../lib/quote.ts";
+import type { NamespaceManifest } from "../documents/namespaces.ts";
 import { CommandFailed } from "../failures/failure.ts";
 import type { OpenKube } from "../io.ts";
 
@@ -46,6 +47,8 @@ export interface NamedNamespace {
   readonly name: string;
   /** Whether somebody names it; else it is that of the context. */
   readonly isChosen: boolean;
+  /** What is applied together with the pod. */
+  readonly manifest?: NamespaceManifest | undefined;
 }
 
 /**
@@ -75,10 +78,14 @@ export async function readAskingPod(openKube: OpenKube, namespace: NamedNamespac
 /**
  * Adds to a pod that is to come what is known of its namespace, and of the pod that has its name.
  *
- * @throws {CommandFailed} for a namespace that is not there
+ * @throws {CommandFailed} for a namespace that is neither there nor in the manifest
  */
-export async function readPlaceOf(openKube: OpenKube, planned: AskingPod, isNamespaceChosen: boolean): Promise<AskingPod> {
-  const namespace = { name: planned.namespace, isChosen: isNamespaceChosen };
+export async function readPlaceOf(
+  openKube: OpenKube,
+  planned: AskingPod,
+  { isNamespaceChosen, namespace: manifest }: { readonly isNamespaceChosen: boolean; readonly namespace: NamespaceManifest | undefined },
+): Promise<AskingPod> {
+  const namespace = { name: planned.namespace, isChosen: isNamespaceChosen, manifest };
   const { pod, ...around } = await readAround(openKube, namespace, planned.unnamed === undefined ? planned.name : undefined);
   return { ...planned, ...around, ...toRecord(pod) };
 }
@@ -90,7 +97,7 @@ export function withoutAddress(pod: string): CommandFailed {
 
 async function readAround(
   openKube: OpenKube,
-  { name: namespace, isChosen }: NamedNamespace,
+  { name: namespace, isChosen, manifest }: NamedNamespace,
   name: string | undefined,
 ): Promise<Pick<AskingPod, "namespaceLabels" | "namespaceAnnotations"> & { readonly pod: Pod | undefined }> {
   const client = await openKube();
@@ -98,12 +105,16 @@ async function readAround(
     name === undefined ? undefined : client.get(PODS, { namespace, name }),
     client.get(NAMESPACES, { name: namespace }),
   ]);
-  if (around === undefined) {
+  if (around === undefined && manifest === undefined) {
     const hint = isChosen ? "" : "; it is that of the context, as no --namespace is given";
     throw new CommandFailed(`find namespace ${quote(namespace)}: there is none${hint}`);
   }
-  const { labels: namespaceLabels = {}, annotations: namespaceAnnotations = {} } = around.metadata;
-  return { pod, namespaceLabels, namespaceAnnotations };
+  // As the API server merges them, and with the label that it gives each.
+  return {
+    pod,
+    namespaceLabels: { ...around?.metadata.labels, ...manifest?.labels, "kubernetes.io/metadata.name": namespace },
+    namespaceAnnotations: { ...around?.metadata.annotations, ...manifest?.annotations },
+  };
 }
 
 function toRecord(pod: Pod | undefined): Pick<AskingPod, "uid" | "recordedAddresses" | "recordedContainer"> {

@@ -7,6 +7,7 @@ import { quote } from "../../../lib/quote.ts";
 import { toSourceName } from "../../../lib/source-name.ts";
 import { defaultNamespaceOf } from "../../access/default-namespace.ts";
 import { readDocuments } from "../../documents/documents.ts";
+import { findNamespace } from "../../documents/namespaces.ts";
 import { type PodTemplate, readPodTemplates } from "../../documents/pod-templates.ts";
 import { UsageError } from "../../failures/failure.ts";
 import type { Cli, OpenKube } from "../../io.ts";
@@ -32,10 +33,15 @@ export async function readPlannedPod(
   wanted: Wanted,
 ): Promise<AskingPod> {
   const source = sources.map(toSourceName).join(", ");
-  const template = choose(readPodTemplates(await readDocuments(cli.io, sources), source), wanted, source);
+  const documents = await readDocuments(cli.io, sources);
+  const template = choose(readPodTemplates(documents, source), wanted, source);
   const chosen = wanted.namespace ?? template.namespace;
   const planned = toPlannedPod(template, chosen ?? (await defaultNamespaceOf(cli)), wanted.name);
-  return openKube === undefined ? planned : await readPlaceOf(openKube, planned, chosen !== undefined);
+  if (openKube === undefined) return planned;
+  return await readPlaceOf(openKube, planned, {
+    isNamespaceChosen: chosen !== undefined,
+    namespace: findNamespace(documents, planned.namespace),
+  });
 }
 
 function choose(templates: readonly PodTemplate[], { namespace, name }: Wanted, source: string): PodTemplate {
