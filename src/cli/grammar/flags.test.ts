@@ -31,8 +31,9 @@ test.each(["9999999999999999", "0000000000000001"])("%j has more digits than a c
 test.each([
   ["2", 2],
   ["64", 64],
+  [`${2 ** 49}`, 2 ** 49],
 ])("%j is the power of two %p", (text, value) => expect(parsePowerOfTwo(text)).toBe(value));
 
-test.each(["0", "1", "3", "12", "63"])("%j is no power of two that makes several of one", (text) =>
+test.each(["0", "1", "3", "12", "63", `${2 ** 49 + 1}`])("%j is no power of two that makes several of one", (text) =>
   expect(() => parsePowerOfTwo(text)).toThrow(new UsageError(`got ${JSON.stringify(text)}, want a power of two: 2, 4, 8, …`)),
 );

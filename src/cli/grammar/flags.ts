@@ -107,6 +107,7 @@ export function parseCount(text: string): number {
 /** 2, 4, 8 and so on. */
 export function parsePowerOfTwo(text: string): number {
   const count = parseCount(text);
-  if (count < 2 || !Number.isInteger(Math.log2(count))) throw new UsageError(`got ${quote(text)}, want a power of two: 2, 4, 8, …`);
+  // Of large numbers the logarithm alone is rounded to a whole one.
+  if (count < 2 || 2 ** Math.round(Math.log2(count)) !== count) throw new UsageError(`got ${quote(text)}, want a power of two: 2, 4, 8, …`);
   return count;
 }
