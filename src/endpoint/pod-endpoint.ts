@@ -7,7 +7,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { type Address, toAddressText } from "../lib/ip/address.ts";
 import { baseOf, parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import type { PodRequest } from "./annotations/read-pod-request.ts";
-import { toPodText, toSourceText } from "./annotations/sources.ts";
+import { type AnnotatedPod, toPodText, toSourceText } from "./annotations/sources.ts";
 
 /** What the record holds of a pod's request. */
 export type RecordedPodRequest = Pick<PodRequest, "floatingIPs" | "allowedSourcePrefixes">;
@@ -40,14 +40,20 @@ export function toPodEndpoint(endpoint: WorkloadEndpoint, fields: PodFields, req
 function readEndpointNATs({ metadata, spec }: WorkloadEndpoint, floatingIPs: readonly Address[]): readonly EndpointNAT[] {
   if (floatingIPs.length === 0) return [];
   const own = (spec.ipNetworks ?? []).map((network) => baseOf(parsePrefix(network)));
+  requireFamilies({ namespace: metadata.namespace ?? "", name: spec.pod ?? "" }, floatingIPs, own);
+  return toEndpointNATs(floatingIPs, own);
+}
+
+/** @throws {NetplugError} malformedRequest for a floating address of a family that the pod has no address of */
+export function requireFamilies(
+  pod: Pick<AnnotatedPod, "namespace" | "name">,
+  floatingIPs: readonly Address[],
+  own: readonly Address[],
+): void {
   const unmatched = floatingIPs.find(({ family }) => !own.some((address) => address.family === family));
-  if (unmatched === undefined) return toEndpointNATs(floatingIPs, own);
-  const source = toSourceText({
-    annotation: "floatingIPs",
-    object: toPodText({ namespace: metadata.namespace ?? "", name: spec.pod ?? "" }),
-  });
+  if (unmatched === undefined) return;
   throw new NetplugError(
     "malformedRequest",
-    `use ${source}: got "${toAddressText(unmatched)}", and the pod has no IPv${unmatched.family} address for it; want addresses of the pod's families`,
+    `use ${toSourceText({ annotation: "floatingIPs", object: toPodText(pod) })}: got "${toAddressText(unmatched)}", and the pod has no IPv${unmatched.family} address for it; want addresses of the pod's families`,
   );
 }

@@ -144,6 +144,29 @@ test("of a StatefulSet the pod that is chosen (needs cluster)", async () => {
   expect((await explainThenAdd(later, "later-4")).addresses).toMatchObject([{ ip: "10.67.0.35" }]);
 });
 
+test("a floating address of a family that the pod has no address of is refused as by an ADD that may record it (needs cluster)", async () => {
+  const config = world.config({ feature_control: { floating_ips: true, ip_addrs_no_ipam: true } });
+  const rows = [
+    [{ floatingIPs: '["fd65::9"]' }, 104],
+    [{ floatingIPs: '["fd65::9"]', ipAddrs: '["10.67.0.50"]' }, 104],
+    [{ floatingIPs: '["fd65::9"]', ipAddrsNoIpam: '["192.0.2.9"]' }, 104],
+    [{ floatingIPs: '["192.0.2.1"]' }, undefined],
+    [{ floatingIPs: '["192.0.2.1"]', ipAddrsNoIpam: '["192.0.2.9"]' }, undefined],
+    [{ floatingIPs: '["fd65::9"]', ipAddrs: '["10.99.0.50"]' }, 103],
+  ] as const;
+  for (const [index, [annotations, code]] of rows.entries()) {
+    const manifest = toManifest(`v1 Pod floating-${index}`, annotations);
+    const { status, refusals } = await explain(manifest);
+    const pod = await apply(manifest, `floating-${index}`);
+    using netns = new TestNetns();
+    const call = { containerID: world.node.newContainerID(), netns: netns.path, args: pod.args, config };
+    const { json = {} } = await world.node.call("ADD", call);
+    await world.node.del(call);
+    expect(json.code).toBe(code);
+    expect([status, refusals]).toEqual(code === undefined ? [0, []] : [1, [{ code, message: json.msg ?? "" }]]);
+  }
+});
+
 test("an address that somebody else has is refused, and who has it is told (needs cluster)", async () => {
   const annotations = { ipAddrs: '["10.67.0.40"]' };
   await using _ = await AttachedPod.add(world, await createPod(world.api, { name: "owner", annotations }));

@@ -4,7 +4,9 @@ import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
 import { withoutDamaged } from "../../../datastore/without-damaged.ts";
 import { warnOfIneffective } from "../../../endpoint/annotations/ineffective.ts";
 import { toPodText } from "../../../endpoint/annotations/sources.ts";
+import { requireFamilies } from "../../../endpoint/pod-endpoint.ts";
 import { type BlockSource, explain, type Explanation } from "../../../ipam/admin/explain/explain.ts";
+import { NetplugError } from "../../../lib/errors.ts";
 import { type Family, toAddressText } from "../../../lib/ip/address.ts";
 import { toPrefixText } from "../../../lib/ip/prefix.ts";
 import { quote } from "../../../lib/quote.ts";
@@ -31,7 +33,8 @@ export async function ipamExplain(cli: Cli, flags: ExplainFlags): Promise<number
     const onLeftOut = (cidr: string, reason: string): void => note(cli, `warning: block ${quote(cidr)} is left out: ${reason}`);
     const explained = await explain(toTransactPorts(cli, withoutDamaged(datastore, { onLeftOut })), toQuestion(asking));
     // An ADD looks at the datastore first: while that is locked, the pod does not count.
-    const explanation = { ...explained, refusals: [...explained.refusals, ...(asking.malformed === undefined ? [] : [asking.malformed])] };
+    const before = [...explained.refusals, ...(asking.malformed === undefined ? [] : [asking.malformed])];
+    const explanation = { ...explained, refusals: before.length > 0 ? before : refuseFloating(asking, explained) };
     const tell = (text: string): void => note(cli, withoutName(text, asking));
     for (const warning of warningsOf(cli, asking, explanation)) tell(`warning: ${warning}`);
     if (flags.output === undefined) printText(cli, asking, explanation);
@@ -40,6 +43,18 @@ export async function ipamExplain(cli: Cli, flags: ExplainFlags): Promise<number
     for (const remedy of remediesFor(explanation)) note(cli, `next: ${toCommandLine(cli, remedy)}`);
     return explanation.refusals.length === 0 ? EXIT.done : EXIT.failed;
   });
+}
+
+/** As an ADD does it once the pod has its addresses. */
+function refuseFloating({ pod, request }: Asking, { addresses }: Explanation): readonly NetplugError[] {
+  if (pod === undefined) return [];
+  try {
+    requireFamilies(pod, request.floatingIPs, [...addresses.map(({ address }) => address), ...request.addressesWithoutIpam]);
+    return [];
+  } catch (thrown) {
+    if (!(thrown instanceof NetplugError)) throw thrown;
+    return [thrown];
+  }
 }
 
 function warningsOf(cli: Cli, asking: Asking, { isNodeKnown, selectsNodes, defects, refusals }: Explanation): readonly string[] {
