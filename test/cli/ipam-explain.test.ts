@@ -234,8 +234,11 @@ describe("on Kubernetes", () => {
     const ask = async (...words: readonly string[]) =>
       (await world.ctl(["ipam", "explain", ...words], { env: { KUBECONFIG: kubeconfig } })).stderr;
     const missing = 'netplugctl: find namespace "none": there is none';
-    for (const words of [["--node=n1"], ["--pod=unbound"]])
+    const file = world.file("web.yaml", "apiVersion: v1\nkind: Pod\nmetadata: { name: web }\n");
+    for (const words of [["--node=n1"], ["--pod=unbound"], ["--node=n1", "-f", file]])
       expect(await ask(...words)).toBe(`${missing}; it is that of the context, as no --namespace is given\n`);
-    expect(await ask("--node=n1", "--pod=none/unbound")).toBe(`${missing}\n`);
+    const inNone = world.file("none.yaml", "apiVersion: v1\nkind: Pod\nmetadata: { name: web, namespace: none }\n");
+    for (const words of [["--pod=none/unbound"], ["-f", inNone], ["-f", file, "--pod=none/web"]])
+      expect(await ask("--node=n1", ...words)).toBe(`${missing}\n`);
   });
 });
