@@ -210,6 +210,12 @@ spec:
     [pod("{ name: web, annotations: [] }"), "stdin: metadata.annotations: got an empty list, want an object"],
     [pod("{ annotations: {} }"), "stdin: metadata.name: got nothing, want a DNS name in lower case"],
     [pod("{ name: a/b }"), 'stdin: metadata.name: got "a/b", want a DNS name in lower case'],
+    [pod("{ generateName: web_ }"), 'stdin: metadata.generateName: got "web_", want a DNS name in lower case, which may end in a dash'],
+    [pod("{ generateName: '-' }"), 'stdin: metadata.generateName: got "-", want a DNS name'],
+    [
+      workload("DaemonSet", "web").replace("nodeName: n1", "nodeName: N 1"),
+      'stdin: spec.template.spec.nodeName: got "N 1", want a DNS name',
+    ],
     [pod("{ name: web, namespace: 7 }"), "stdin: metadata.namespace: got 7, want a DNS name"],
     [pod("{ name: web }", "{ hostNetwork: 'true', containers: [{ name: main, image: none }] }"), 'spec.hostNetwork: got "true", want true'],
     [pod("{ name: web }", "[]"), "stdin: spec: got an empty list, want an object"],
@@ -231,6 +237,8 @@ spec:
   test.each([
     ["a Deployment", workload("Deployment", "web")],
     ["a StatefulSet", workload("StatefulSet", "web")],
+    ["a name of which only the beginning is given", pod("{ generateName: web.a- }")],
+    ["a beginning without a dash", pod("{ generateName: web }")],
     ["an annotation without a value", pod("{ name: web, annotations: { a: ~ } }")],
     ["no annotations", pod("{ name: web, annotations: ~ }")],
     ["an empty namespace", pod('{ name: web, namespace: "" }')],

@@ -52,6 +52,10 @@ const COUNT: Wanted<number> = {
 const NAME: Wanted<string> = { is: (value): value is string => isText(value) && isDnsName(value), text: "a DNS name in lower case" };
 // As in Kubernetes an empty one is none.
 const NAME_IF_ANY: Wanted<string> = { is: (value): value is string => value === "" || NAME.is(value), text: NAME.text };
+const BEGINNING_IF_ANY: Wanted<string> = {
+  is: (value): value is string => NAME_IF_ANY.is(value) || (isText(value) && value.endsWith("-") && isDnsName(`${value}x`)),
+  text: `${NAME.text}, which may end in a dash`,
+};
 
 /**
  * Finds them among documents; those of other kinds are passed over.
@@ -77,7 +81,7 @@ function readPodTemplate(document: InputDocument, kind: string, path: readonly s
   const isNumbered = kind === "StatefulSet";
   if (!isPod) requireField(document, path, OBJECT);
   const name = readField(document, ["metadata", "name"], NAME_IF_ANY) || undefined;
-  const generateName = readField(document, ["metadata", "generateName"], TEXT) || undefined;
+  const generateName = readField(document, ["metadata", "generateName"], BEGINNING_IF_ANY) || undefined;
   const knownNames = isPod ? "name" : isNumbered ? "name-number" : "unknown";
   return {
     kind,
@@ -90,7 +94,7 @@ function readPodTemplate(document: InputDocument, kind: string, path: readonly s
       ...(!isPod && readTexts(document, ["metadata", "annotations"])),
       ...(kind === "CronJob" && readTexts(document, ["spec", "jobTemplate", "metadata", "annotations"])),
     },
-    nodeName: readField(document, [...path, "spec", "nodeName"], TEXT) || undefined,
+    nodeName: readField(document, [...path, "spec", "nodeName"], NAME_IF_ANY) || undefined,
     isOnHostNetwork: readField(document, [...path, "spec", "hostNetwork"], FLAG) ?? false,
     replicas: readReplicas(document, kind),
     firstNumber: (isNumbered ? readField(document, ["spec", "ordinals", "start"], COUNT) : undefined) ?? 0,
