@@ -159,6 +159,11 @@ describe.each(["http1.1", "http2"] as const)("over %s a real API server", (proto
     expect([code, message]).toEqual([108, expect.stringMatching(new RegExp(`; ${remedy}$`))]);
   });
 
+  realTest("says nothing of that where the user asks to act as nobody (needs cluster)", async () => {
+    const { code, message } = await refusalOfUser({ token: api.token, as: "system:anonymous" });
+    expect([code, message]).toEqual([108, "get nodes is not permitted"]);
+  });
+
   realTest.each([
     ["nothing", {}, "request without credentials (there are none in USER)"],
     ["a user name alone", { username: "me" }, "user name of USER (API servers take none since Kubernetes 1.19)"],
