@@ -242,9 +242,15 @@ if (!isOnEtcd) {
       [{ labels: { team: "shop" }, annotations: { "cni.netplug.io/ipv4pools": '["blue"]' } }, ["blue"]],
       [{ labels: { team: "shops" }, annotations: { "cni.netplug.io/ipv4pools": "" } }, ["pool-0"]],
     ] as const;
-    for (const [metadata, pools] of steps) {
-      const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "harbour", ...metadata } };
-      const before = await explain({ apiVersion: "v1", kind: "List", items: [pods, namespace] });
+    const metadata = { name: "harbour", annotations: { "cni.netplug.io/ipv4pools": '["none"]' } };
+    const others = [
+      { apiVersion: "v1", kind: "Namespace", metadata: { ...metadata, name: "other" } },
+      { apiVersion: "example.org/v1", kind: "Namespace", metadata },
+      { apiVersion: "v1", kind: "ConfigMap", metadata },
+    ];
+    for (const [own, pools] of steps) {
+      const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "harbour", ...own } };
+      const before = await explain({ apiVersion: "v1", kind: "List", items: [...others, pods, namespace] });
       await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(namespace));
       expect([before.status, await explain(pods)]).toEqual([0, before]);
       expect(usablePools(before)).toEqual(pools);
