@@ -181,7 +181,7 @@ spec:
     const entries = '"db-0": ["10.65.0.9"], "db-1": ["10.65.0.10"]';
     expect(await warned(entries, "replicas: 2")).toEqual([0, undefined]);
     expect(await warned(entries, "replicas: 4")).toEqual([0, '"db-2", one of the 4 pods of StatefulSet "default/db"']);
-    expect(await warned(entries, "replicas: 9007199254740991")).toEqual([0, expect.stringContaining('"db-2", one of')]);
+    expect(await warned(entries, "replicas: 2147483647")).toEqual([0, expect.stringContaining('"db-2", one of')]);
     expect(await warned(entries, "replicas: 2\n  ordinals: { start: 1 }", "--pod=db-1")).toEqual([
       0,
       expect.stringContaining('"db-2", one of the 2 pods'),
@@ -223,6 +223,11 @@ spec:
     [pod("{ name: web }").replace("apiVersion: v1\n", ""), "stdin: apiVersion: got nothing, want a text"],
     [workload("StatefulSet", "db", "", "replicas: two"), 'stdin: spec.replicas: got "two", want a whole number'],
     [workload("StatefulSet", "db", "", "ordinals: { start: -1 }"), "stdin: spec.ordinals.start: got -1, want a whole number"],
+    [
+      workload("StatefulSet", "db", "", "ordinals: { start: 2147483648 }"),
+      "stdin: spec.ordinals.start: got 2147483648, want a whole number 0..2147483647",
+    ],
+    [workload("Deployment", "web", "", "replicas: 2147483648"), "stdin: spec.replicas: got 2147483648, want a whole number"],
     [
       join(pod("{ name: web, namespace: shop }"), "apiVersion: v1\nkind: Namespace\nmetadata: { name: shop, labels: { a: 5 } }\n"),
       "stdin, document 2: metadata.labels.a: got 5, want a text",

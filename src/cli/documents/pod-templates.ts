@@ -45,9 +45,10 @@ const TEMPLATES: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 const FLAG: Wanted<boolean> = { is: (value): value is boolean => typeof value === "boolean", text: "true or false" };
+const COUNT_MAX = 2 ** 31 - 1;
 const COUNT: Wanted<number> = {
-  is: (value): value is number => Number.isSafeInteger(value) && Number(value) >= 0,
-  text: "a whole number without sign",
+  is: (value): value is number => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= COUNT_MAX,
+  text: `a whole number 0..${COUNT_MAX}`,
 };
 const NAME: Wanted<string> = { is: (value): value is string => isText(value) && isDnsName(value), text: "a DNS name in lower case" };
 // As in Kubernetes an empty one is none.
