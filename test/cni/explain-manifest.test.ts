@@ -204,6 +204,17 @@ test("of a Deployment whose own pod has the address it is said what comes of tha
     expect(await warned(key)).toBe("");
 });
 
+test.each(["dock-a-0", "dock-a-x7k2p", "dock-5d8f-1", "dock-5d8f-x7k2p9"])(
+  "a pod %s that has the address is not taken for one of Deployment dock (needs cluster)",
+  async (name) => {
+    const annotations = { ipAddrs: '["10.67.0.45"]' };
+    await using _ = await AttachedPod.add(world, await createPod(world.api, { name, annotations }));
+    const { refusals, stderr } = await explain(toManifest("apps/v1 Deployment dock", annotations));
+    expect(refusals).toMatchObject([{ code: 102, message: expect.stringContaining(`pod "default/${name}"`) }]);
+    expect(stderr).not.toContain("seems to be of");
+  },
+);
+
 test("a pod that is there is replaced by the one of the manifest, as far as the datastore knows it (needs cluster)", async () => {
   const manifest = toManifest("apps/v1 StatefulSet runs", { ipAddrs: '["10.67.0.42"]' });
   const pod = await apply(manifest, "runs-0");

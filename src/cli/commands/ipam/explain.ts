@@ -115,18 +115,21 @@ function warnOfOwn(pod: AskingPod, node: string, isNodeKnown: boolean): readonly
   ];
 }
 
+/** What a Deployment and its ReplicaSet add to the names of their pods. @see k8s.io/apimachinery util/rand, whose words have no vowels */
+const MADE_UP = /^[bcdfghjklmnpqrstvwxz2456789]{1,10}-[bcdfghjklmnpqrstvwxz2456789]{5}$/;
+
 /** Otherwise a Deployment seems to be in its own way, as without Recreate it is. That the pod is its own is known by the name alone. */
 function warnOfDeployment({ deployment }: AskingPod, refusals: Explanation["refusals"]): readonly string[] {
   if (deployment === undefined) return [];
   const { text, podsBegin, isRecreating } = deployment;
-  const owners = refusals.map(({ kind, message }) =>
-    kind === "addressInUse" ? /: it belongs to pod "([^"]+)"/.exec(message)?.[1] : undefined,
+  const owners = refusals.flatMap(({ kind, message }) =>
+    kind === "addressInUse" ? (/: it belongs to pod "([^"]+)"/.exec(message)?.[1] ?? []) : [],
   );
-  const isOwn = (owner = ""): boolean => owner.startsWith(podsBegin) && owner.slice(podsBegin.length).split("-").length === 2;
+  const isOwn = (owner: string): boolean => owner.startsWith(podsBegin) && MADE_UP.test(owner.slice(podsBegin.length));
   const then = isRecreating
     ? 'as its "strategy" is Recreate, that pod is deleted before the next one is made, and gives the address back'
     : 'unless its "strategy" is Recreate, the next one is made before that pod has ended, and waits for the address';
-  return owners.filter(isOwn).map((owner = "") => `pod ${quote(owner)} seems to be of ${text}: ${then}`);
+  return owners.filter(isOwn).map((owner) => `pod ${quote(owner)} seems to be of ${text}: ${then}`);
 }
 
 const SOURCE_TEXTS = {
