@@ -252,6 +252,9 @@ if (!isOnEtcd) {
       [{ labels: { team: "shop" } }, ["pool-0", "shop"]],
       [{ labels: { team: "shop" }, annotations: { "cni.netplug.io/ipv4pools": '["blue"]' } }, ["blue"]],
       [{ labels: { team: "shops" }, annotations: { "cni.netplug.io/ipv4pools": "" } }, ["pool-0"]],
+      [{ labels: { team: "shop" }, annotations: { "cni.netplug.io/ipv4pools": '["blue"]' } }, ["blue"]],
+      [{ labels: { team: "shop" } }, ["pool-0", "shop"]],
+      [{}, ["pool-0"]],
     ] as const;
     const metadata = { name: "harbour", annotations: { "cni.netplug.io/ipv4pools": '["none"]' } };
     const others = [
@@ -266,6 +269,17 @@ if (!isOnEtcd) {
       expect([before.status, await explain(pods)]).toEqual([0, before]);
       expect(usablePools(before)).toEqual(pools);
     }
+  });
+
+  test("of a namespace that the manifest has twice the last counts, as of kubectl apply (needs cluster)", async () => {
+    const toNamespace = (...teams: readonly string[]) =>
+      teams.map((team) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name: "twice", labels: { team } } }));
+    const pods = toManifest("apps/v1 StatefulSet quay", {}, {}, "twice");
+    const items = [...toNamespace("none", "shop"), pods];
+    const before = await explain({ apiVersion: "v1", kind: "List", items });
+    await world.api.kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+    expect(await explain(pods)).toEqual(before);
+    expect(usablePools(before)).toEqual(["pool-0", "shop"]);
   });
 
   test("the label that each namespace has counts before there is the namespace (needs cluster)", async () => {

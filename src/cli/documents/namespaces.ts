@@ -10,7 +10,7 @@ export interface NamespaceManifest {
 }
 
 /**
- * Finds one among documents.
+ * Finds one among documents; of several of one name the last, which is applied last.
  *
  * @returns undefined where there is none of that name
  * @throws {CommandFailed} for labels and annotations that the API server would refuse
@@ -20,7 +20,7 @@ export function findNamespace(documents: readonly InputDocument[], name: string)
     readField(document, ["kind"], TEXT) === "Namespace" &&
     readField(document, ["apiVersion"], TEXT) === "v1" &&
     readField(document, ["metadata", "name"], TEXT) === name;
-  const found = documents.find(isMeant);
+  const found = documents.findLast(isMeant);
   if (found === undefined) return undefined;
   return { labels: readTexts(found, ["metadata", "labels"]), annotations: readTexts(found, ["metadata", "annotations"]) };
 }

@@ -3,6 +3,8 @@
 import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { type AnnotatedPod, toPodText } from "../../endpoint/annotations/sources.ts";
 import { NAMESPACES, type Pod, PODS } from "../../kube/core-types.ts";
+import type { KubeObject } from "../../kube/kube-object.ts";
+import { isJsonObject, tryParseForeignJson } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import type { NamespaceManifest } from "../documents/namespaces.ts";
 import { CommandFailed } from "../failures/failure.ts";
@@ -109,12 +111,26 @@ async function readAround(
     const hint = isChosen ? "" : "; it is that of the context, as no --namespace is given";
     throw new CommandFailed(`find namespace ${quote(namespace)}: there is none${hint}`);
   }
-  // As the API server merges them, and with the label that it gives each.
   return {
     pod,
-    namespaceLabels: { ...around?.metadata.labels, ...manifest?.labels, "kubernetes.io/metadata.name": namespace },
-    namespaceAnnotations: { ...around?.metadata.annotations, ...manifest?.annotations },
+    // With the label that the API server gives each.
+    namespaceLabels: { ...applyTexts("labels", around, manifest), "kubernetes.io/metadata.name": namespace },
+    namespaceAnnotations: applyTexts("annotations", around, manifest),
   };
+}
+
+/** As `kubectl apply` merges them: what it has applied before, and the manifest has no longer, is removed. */
+function applyTexts(
+  field: "labels" | "annotations",
+  around: KubeObject | undefined,
+  manifest: NamespaceManifest | undefined,
+): Readonly<Record<string, string>> {
+  const there = around?.metadata[field] ?? {};
+  if (manifest === undefined) return there;
+  const before = tryParseForeignJson(around?.metadata.annotations?.["kubectl.kubernetes.io/last-applied-configuration"] ?? "");
+  const ofBefore = isJsonObject(before) && isJsonObject(before["metadata"]) ? before["metadata"][field] : undefined;
+  const isKept = ([name]: readonly [string, string]): boolean => !isJsonObject(ofBefore) || !Object.hasOwn(ofBefore, name);
+  return { ...Object.fromEntries(Object.entries(there).filter(isKept)), ...manifest[field] };
 }
 
 function toRecord(pod: Pod | undefined): Pick<AskingPod, "uid" | "recordedAddresses" | "recordedContainer"> {
