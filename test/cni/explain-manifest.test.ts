@@ -198,7 +198,7 @@ test("of a Deployment whose own pod has the address it is said what comes of tha
     `${own} as its "strategy" is Recreate, that pod is deleted before the next one is made, and gives the address back`,
   );
   expect(await warned("apps/v1 Deployment own")).toBe(
-    `${own} unless its "strategy" is Recreate, the next one is made before that pod has ended, and waits for the address`,
+    `${own} by default that pod stays until the next one runs, which waits for the address; with "strategy" Recreate it is deleted before`,
   );
   for (const key of ["apps/v1 Deployment other", "apps/v1 Deployment ow", "apps/v1 Deployment own-5d8f", "batch/v1 Job own"])
     expect(await warned(key)).toBe("");

@@ -128,7 +128,7 @@ function warnOfDeployment({ deployment }: AskingPod, refusals: Explanation["refu
   const isOwn = (owner: string): boolean => owner.startsWith(podsBegin) && MADE_UP.test(owner.slice(podsBegin.length));
   const then = isRecreating
     ? 'as its "strategy" is Recreate, that pod is deleted before the next one is made, and gives the address back'
-    : 'unless its "strategy" is Recreate, the next one is made before that pod has ended, and waits for the address';
+    : 'by default that pod stays until the next one runs, which waits for the address; with "strategy" Recreate it is deleted before';
   return owners.filter(isOwn).map((owner) => `pod ${quote(owner)} seems to be of ${text}: ${then}`);
 }
 
