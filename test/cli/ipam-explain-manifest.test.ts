@@ -227,6 +227,10 @@ spec:
       workload("StatefulSet", "db", "", "ordinals: { start: 2147483648 }"),
       "stdin: spec.ordinals.start: got 2147483648, want a whole number 0..2147483647",
     ],
+    [
+      workload("Deployment", "web", "", 'strategy: { rollingUpdate: { maxSurge: "25" } }'),
+      'stdin: spec.strategy.rollingUpdate.maxSurge: got "25", want a whole number 0..2147483647, or a share such as "25%"',
+    ],
     [workload("Deployment", "web", "", "replicas: 2147483648"), "stdin: spec.replicas: got 2147483648, want a whole number"],
     [
       join(pod("{ name: web, namespace: shop }"), "apiVersion: v1\nkind: Namespace\nmetadata: { name: shop, labels: { a: 5 } }\n"),

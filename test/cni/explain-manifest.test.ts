@@ -185,23 +185,65 @@ test("an address that an earlier pod of its name has, whose container has not en
   ]);
 });
 
-test("of a Deployment whose own pod has the address it is said what comes of that (needs cluster)", async () => {
-  const annotations = { ipAddrs: '["10.67.0.43"]' };
-  await using _ = await AttachedPod.add(world, await createPod(world.api, { name: "own-5d8f-x7k2p", annotations }));
-  const warned = async (key: string, more: object = {}): Promise<string> => {
+const ENDS = "that pod ends before the next one runs, and gives the address back";
+const STAYS = 'that pod stays until the next one runs, which waits for the address; with "strategy" Recreate it is deleted before';
+const KEEPS = "it keeps that pod, and makes another only when that ends, which gives the address back";
+const rolling = (rollingUpdate: object): object => ({ strategy: { rollingUpdate } });
+
+/** All of that was seen with the controllers of a real cluster. */
+test.each<[address: string, pod: string, rows: readonly (readonly [key: string, then: string, more?: object])[]]>([
+  [
+    "10.67.0.43",
+    "own-5d8f-x7k2p",
+    [
+      ["apps/v1 Deployment own", STAYS],
+      ["apps/v1 Deployment own", STAYS, rolling({ maxUnavailable: "99%" })],
+      ["apps/v1 Deployment own", ENDS, rolling({ maxUnavailable: "100%" })],
+      ["apps/v1 Deployment own", ENDS, rolling({ maxUnavailable: 1 })],
+      ["apps/v1 Deployment own", ENDS, rolling({ maxSurge: 0 })],
+      ["apps/v1 Deployment own", ENDS, rolling({ maxSurge: "0%" })],
+      ["apps/v1 Deployment own", ENDS, { strategy: { type: "Recreate" } }],
+      ["apps/v1 Deployment own", "", { replicas: 2 }],
+      ["apps/v1 Deployment other", ""],
+      ["apps/v1 Deployment ow", ""],
+      ["apps/v1 Deployment own-5d8f", ""],
+      ["batch/v1 Job own", ""],
+    ],
+  ],
+  [
+    "10.67.0.44",
+    "one-x7k2p",
+    [
+      ["apps/v1 DaemonSet one", ENDS],
+      ["apps/v1 DaemonSet one", "", { updateStrategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } }],
+      ["apps/v1 ReplicaSet one", KEEPS],
+      ["apps/v1 ReplicaSet one", "", { replicas: 2 }],
+      ["v1 ReplicationController one", KEEPS],
+      ["batch/v1 Job one", KEEPS],
+      ["batch/v1 CronJob one", ""],
+      ["apps/v1 StatefulSet one", ""],
+      ["apps/v1 Deployment one", ""],
+      ["apps/v1 ReplicaSet on", ""],
+    ],
+  ],
+])("of a workload whose own pod has the address %s it is said what comes of that (needs cluster)", async (address, name, rows) => {
+  const annotations = { ipAddrs: JSON.stringify([address]) };
+  await using _ = await AttachedPod.add(world, await createPod(world.api, { name, annotations }));
+  for (const [key, then, more] of rows) {
     const { refusals, stderr } = await explain(toManifest(key, annotations, more));
     expect(refusals).toMatchObject([{ code: 102 }]);
-    return /warning: pod (.*)/.exec(stderr)?.[1] ?? "";
-  };
-  const own = '"default/own-5d8f-x7k2p" seems to be of Deployment "default/own":';
-  expect(await warned("apps/v1 Deployment own", { strategy: { type: "Recreate" } })).toBe(
-    `${own} as its "strategy" is Recreate, that pod is deleted before the next one is made, and gives the address back`,
-  );
-  expect(await warned("apps/v1 Deployment own")).toBe(
-    `${own} by default that pod stays until the next one runs, which waits for the address; with "strategy" Recreate it is deleted before`,
-  );
-  for (const key of ["apps/v1 Deployment other", "apps/v1 Deployment ow", "apps/v1 Deployment own-5d8f", "batch/v1 Job own"])
-    expect(await warned(key)).toBe("");
+    const [, kind = "", workload = ""] = key.split(" ");
+    const own = `"default/${name}" seems to be of ${kind} "default/${workload}": ${then}`;
+    expect([key, more, /warning: pod (.*)/.exec(stderr)?.[1]]).toEqual([key, more, then === "" ? undefined : own]);
+  }
+});
+
+test("of a DaemonSet a pod on another node is not in the place of the next one (needs cluster)", async () => {
+  const annotations = { ipAddrs: '["10.67.0.47"]' };
+  await using _ = await AttachedPod.add(world, await createPod(world.api, { name: "far-x7k2p", annotations }));
+  const { refusals, stderr } = await explain(toManifest("apps/v1 DaemonSet far", annotations), "--node=node-b");
+  expect(refusals).toMatchObject([{ code: 102 }]);
+  expect(stderr).not.toContain("seems to be of");
 });
 
 test.each(["dock-a-0", "dock-a-x7k2p", "dock-5d8f-1", "dock-5d8f-x7k2p9"])(
@@ -221,7 +263,13 @@ test("a pod that is there is replaced by the one of the manifest, as far as the 
   const attached = await AttachedPod.add(world, pod);
   const { addresses, refusals, stderr } = await explain(manifest);
   // Of pods etcd has nothing but their endpoints.
-  if (isOnEtcd) expect(refusals).toMatchObject([{ code: 102, message: expect.stringContaining("an earlier pod of this name") }]);
+  if (isOnEtcd)
+    expect([refusals, stderr]).toMatchObject([
+      [{ code: 102, message: expect.stringContaining("an earlier pod of this name") }],
+      expect.stringContaining(
+        'warning: if pod "default/runs-0" runs still, it ends before the next one of its name runs, and gives the address back\n',
+      ),
+    ]);
   else
     expect([addresses, stderr]).toMatchObject([
       [{ ip: "10.67.0.42" }],

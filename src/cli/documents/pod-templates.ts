@@ -28,8 +28,8 @@ export interface PodTemplate {
   readonly replicas: number;
   /** The number of the first pod, of a StatefulSet. */
   readonly firstNumber: number;
-  /** Of a Deployment: whether it deletes its pods before it makes those of a newer template. */
-  readonly isRecreating: boolean;
+  /** Whether its pod, where it has one alone or one on each node, ends before the next one in its place runs. */
+  readonly isEndingFirst: boolean;
 }
 
 /** Where the template is, by kind and version; empty: the object is the pod. */
@@ -49,6 +49,10 @@ const COUNT_MAX = 2 ** 31 - 1;
 const COUNT: Wanted<number> = {
   is: (value): value is number => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= COUNT_MAX,
   text: `a whole number 0..${COUNT_MAX}`,
+};
+const COUNT_OR_SHARE: Wanted<number | string> = {
+  is: (value): value is number | string => COUNT.is(value) || (isText(value) && /^[0-9]+%$/.test(value)),
+  text: `${COUNT.text}, or a share such as "25%"`,
 };
 const NAME: Wanted<string> = { is: (value): value is string => isText(value) && isDnsName(value), text: "a DNS name in lower case" };
 // As in Kubernetes an empty one is none.
@@ -99,8 +103,23 @@ function readPodTemplate(document: InputDocument, kind: string, path: readonly s
     isOnHostNetwork: readField(document, [...path, "spec", "hostNetwork"], FLAG) ?? false,
     replicas: readReplicas(document, kind),
     firstNumber: (isNumbered ? readField(document, ["spec", "ordinals", "start"], COUNT) : undefined) ?? 0,
-    isRecreating: kind === "Deployment" && readField(document, ["spec", "strategy", "type"], TEXT) === "Recreate",
+    isEndingFirst: isEndingFirst(document, kind),
   };
+}
+
+/** As its controller does it. The runs of a CronJob may overlap. */
+function isEndingFirst(document: InputDocument, kind: string): boolean {
+  const readOfUpdate = (...path: readonly string[]): number | string | undefined => readField(document, ["spec", ...path], COUNT_OR_SHARE);
+  if (kind === "DaemonSet") return isNone(readOfUpdate("updateStrategy", "rollingUpdate", "maxSurge") ?? 0);
+  if (kind !== "Deployment") return kind !== "CronJob";
+  const missing = readOfUpdate("strategy", "rollingUpdate", "maxUnavailable") ?? 0;
+  const isMissed = isText(missing) ? Number.parseInt(missing, 10) >= 100 : missing > 0;
+  const isWithoutMore = isNone(readOfUpdate("strategy", "rollingUpdate", "maxSurge") ?? 1);
+  return isMissed || isWithoutMore || readField(document, ["spec", "strategy", "type"], TEXT) === "Recreate";
+}
+
+function isNone(countOrShare: number | string): boolean {
+  return Number.parseInt(`${countOrShare}`, 10) === 0;
 }
 
 function readReplicas(document: InputDocument, kind: string): number {

@@ -21,7 +21,7 @@ export interface AskingPod extends AnnotatedPod {
   /** What of its manifest does something else than whoever wrote it may think. */
   readonly warnings: readonly string[];
   /** The one that makes it, by its manifest. */
-  readonly deployment: AskingDeployment | undefined;
+  readonly workload: AskingWorkload | undefined;
   /** Of the one that is there; undefined: none is. */
   readonly uid: string | undefined;
   /** The one that it is bound to, if any. */
@@ -32,13 +32,15 @@ export interface AskingPod extends AnnotatedPod {
   readonly recordedContainer: string;
 }
 
-/** What a Deployment does with the pods that it has, when it makes others. */
-export interface AskingDeployment {
-  readonly text: string;
-  /** How their names begin, with their namespace. */
-  readonly podsBegin: string;
-  /** Whether it deletes them before. */
-  readonly isRecreating: boolean;
+/** What a workload does with a pod that it has, when it makes another one in its place. */
+export interface AskingWorkload {
+  readonly kind: string;
+  /** With its namespace. */
+  readonly name: string;
+  /** Whether it has more than one at once. */
+  readonly hasSeveral: boolean;
+  /** Whether that pod ends before the other one runs. */
+  readonly isEndingFirst: boolean;
 }
 
 /** For the pod's name, where no certain one is meant: nobody gives an entry of `ipAddrsByPod` this one. Messages never show it. */
@@ -71,7 +73,7 @@ export async function readAskingPod(openKube: OpenKube, namespace: NamedNamespac
     unnamed: name === undefined ? `a pod of namespace ${quote(namespace.name)}` : undefined,
     isPlanned: false,
     warnings: [],
-    deployment: undefined,
+    workload: undefined,
     node: pod?.spec?.nodeName,
     ...toRecord(pod),
   };

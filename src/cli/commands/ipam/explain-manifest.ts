@@ -77,7 +77,7 @@ function toText(template: PodTemplate): string {
 }
 
 function toPlannedPod(template: PodTemplate, namespace: string, wanted: string | undefined): AskingPod {
-  const { kind, podNames, annotations, nodeName, isOnHostNetwork, firstNumber, isRecreating } = template;
+  const { kind, podNames, annotations, nodeName, isOnHostNetwork, firstNumber, replicas, isEndingFirst } = template;
   const number = (wanted === undefined ? undefined : numberOf(template, wanted)) ?? firstNumber;
   const name = { name: template.name, "name-number": `${template.name}-${number}`, unknown: ANY_POD }[podNames];
   const maker = `${kind} ${quote(`${namespace}/${template.name}`)}`;
@@ -95,7 +95,7 @@ function toPlannedPod(template: PodTemplate, namespace: string, wanted: string |
       ...warnOfShared(template, maker),
       ...warnOfMissing(template, number, maker),
     ],
-    deployment: kind === "Deployment" ? { text: maker, podsBegin: `${namespace}/${template.name}-`, isRecreating } : undefined,
+    workload: { kind, name: `${namespace}/${template.name}`, hasSeveral: replicas > 1, isEndingFirst },
     node: nodeName,
     namespaceLabels: {},
     namespaceAnnotations: {},

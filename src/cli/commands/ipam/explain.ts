@@ -18,6 +18,7 @@ import { toReportText } from "../../output/json-yaml.ts";
 import { toTable } from "../../output/table.ts";
 import { toCommandLine } from "../../failures/suggested-commands.ts";
 import { type Asking, type ExplainFlags, readAsking, toQuestion, toWhoText } from "./explain-asking.ts";
+import { warnOfHolder } from "./explain-holder.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
 /**
@@ -71,7 +72,7 @@ function warningsOf(cli: Cli, asking: Asking, { isNodeKnown, selectsNodes, defec
           ...warnOfFeatures(pod, request),
           ...(isOnKubernetes ? [] : warnOfUnread(pod, asking)),
           ...warnOfOwn(pod, node, isNodeKnown),
-          ...warnOfDeployment(pod, refusals),
+          ...warnOfHolder(pod, asking, refusals),
         ];
   return [...ofPod, ...(isNodeMissed ? [ofNode] : []), ...defects];
 }
@@ -113,23 +114,6 @@ function warnOfOwn(pod: AskingPod, node: string, isNodeKnown: boolean): readonly
     ...(own === node ? [] : [`${toPodText(pod)} is bound to node ${quote(own)}: ${unless}the answer is for one like it`]),
     ...(recordedAddresses === "" ? [] : [answer]),
   ];
-}
-
-/** What a Deployment and its ReplicaSet add to the names of their pods. @see k8s.io/apimachinery util/rand, whose words have no vowels */
-const MADE_UP = /^[bcdfghjklmnpqrstvwxz2456789]{1,10}-[bcdfghjklmnpqrstvwxz2456789]{5}$/;
-
-/** Otherwise a Deployment seems to be in its own way, as without Recreate it is. That the pod is its own is known by the name alone. */
-function warnOfDeployment({ deployment }: AskingPod, refusals: Explanation["refusals"]): readonly string[] {
-  if (deployment === undefined) return [];
-  const { text, podsBegin, isRecreating } = deployment;
-  const owners = refusals.flatMap(({ kind, message }) =>
-    kind === "addressInUse" ? (/: it belongs to pod "([^"]+)"/.exec(message)?.[1] ?? []) : [],
-  );
-  const isOwn = (owner: string): boolean => owner.startsWith(podsBegin) && MADE_UP.test(owner.slice(podsBegin.length));
-  const then = isRecreating
-    ? 'as its "strategy" is Recreate, that pod is deleted before the next one is made, and gives the address back'
-    : 'by default that pod stays until the next one runs, which waits for the address; with "strategy" Recreate it is deleted before';
-  return owners.filter(isOwn).map((owner) => `pod ${quote(owner)} seems to be of ${text}: ${then}`);
 }
 
 const SOURCE_TEXTS = {
