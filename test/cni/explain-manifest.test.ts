@@ -295,6 +295,7 @@ if (!isOnEtcd) {
   });
 
   test("a namespace that the manifest makes, or changes, counts as it will be (needs cluster)", async () => {
+    await world.node.createPool("gate", { cidr: "10.63.0.0/24", namespaceSelector: "has(gate)" });
     const pods = toManifest("apps/v1 StatefulSet quay", {}, {}, "harbour");
     const steps = [
       [{ labels: { team: "shop" } }, ["pool-0", "shop"]],
@@ -303,6 +304,9 @@ if (!isOnEtcd) {
       [{ labels: { team: "shop" }, annotations: { "cni.netplug.io/ipv4pools": '["blue"]' } }, ["blue"]],
       [{ labels: { team: "shop" } }, ["pool-0", "shop"]],
       [{}, ["pool-0"]],
+      [{ labels: { gate: null } }, ["pool-0"]],
+      [{ labels: { gate: "east" } }, ["gate", "pool-0"]],
+      [{ labels: { gate: null } }, ["pool-0"]],
     ] as const;
     const metadata = { name: "harbour", annotations: { "cni.netplug.io/ipv4pools": '["none"]' } };
     const others = [
@@ -312,7 +316,7 @@ if (!isOnEtcd) {
     ];
     for (const [own, pools] of steps) {
       const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "harbour", ...own } };
-      const before = await explain({ apiVersion: "v1", kind: "List", items: [...others, pods, namespace] });
+      const before = await explain({ apiVersion: "v1", kind: "List", items: [...others, namespace, pods] });
       await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(namespace));
       expect([before.status, await explain(pods)]).toEqual([0, before]);
       expect(usablePools(before)).toEqual(pools);
@@ -320,14 +324,38 @@ if (!isOnEtcd) {
   });
 
   test("of a namespace that the manifest has twice the last counts, as of kubectl apply (needs cluster)", async () => {
-    const toNamespace = (...teams: readonly string[]) =>
-      teams.map((team) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name: "twice", labels: { team } } }));
-    const pods = toManifest("apps/v1 StatefulSet quay", {}, {}, "twice");
-    const items = [...toNamespace("none", "shop"), pods];
-    const before = await explain({ apiVersion: "v1", kind: "List", items });
-    await world.api.kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
-    expect(await explain(pods)).toEqual(before);
-    expect(usablePools(before)).toEqual(["pool-0", "shop"]);
+    const toNamespace = (name: string, labels: object) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels } });
+    // What the first sets in place of another's the second removes.
+    await createNamespace(world.api, "thrice", { labels: { team: "shop" } });
+    const rows = [
+      ["twice", { team: "none" }, { team: "shop" }, ["pool-0", "shop"]],
+      ["thrice", { team: "shop" }, {}, ["pool-0"]],
+    ] as const;
+    for (const [name, first, last, pools] of rows) {
+      const pods = toManifest("apps/v1 StatefulSet quay", {}, {}, name);
+      const items = [toNamespace(name, first), toNamespace(name, last), pods];
+      const before = await explain({ apiVersion: "v1", kind: "List", items });
+      await world.api.kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+      expect(await explain(pods)).toEqual(before);
+      expect(usablePools(before)).toEqual([...pools]);
+    }
+  });
+
+  test("of a namespace behind its pod it is said that kubectl apply refuses that pod, as long as the namespace is not there (needs cluster)", async () => {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "late" } };
+    const pods = toManifest("apps/v1 StatefulSet quay", {}, {}, "late");
+    const toList = (...items: readonly object[]): object => ({ apiVersion: "v1", kind: "List", items });
+    const warned = async (...items: readonly object[]): Promise<readonly [number, boolean]> => {
+      const { status, stderr } = await explain(toList(...items));
+      return [status, stderr.includes('warning: kubectl apply refuses the pod: there is no namespace "late" yet')];
+    };
+    expect(await warned(namespace, pods)).toEqual([0, false]);
+    expect(await warned(namespace, pods, namespace)).toEqual([0, false]);
+    expect(await warned(pods, namespace)).toEqual([0, true]);
+    const apply = async (): Promise<unknown> => await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(toList(pods, namespace)));
+    expect(await apply().catch(String)).toContain('namespaces "late" not found');
+    expect(await warned(pods, namespace)).toEqual([0, false]);
+    expect(await apply().catch(String)).toContain("statefulset.apps/quay created");
   });
 
   test("the label that each namespace has counts before there is the namespace (needs cluster)", async () => {

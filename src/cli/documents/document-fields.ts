@@ -39,8 +39,13 @@ export function requireField<T>(document: InputDocument, steps: readonly PathSte
 
 /** Labels or annotations, by their names; one without a value is an empty text. @throws {CommandFailed} for a value that is no text */
 export function readTexts(document: InputDocument, steps: readonly PathStep[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(readTextsOrNone(document, steps)).map(([name, text]) => [name, text ?? ""]));
+}
+
+/** The same, with undefined for one without a value. @throws {CommandFailed} for a value that is no text */
+export function readTextsOrNone(document: InputDocument, steps: readonly PathStep[]): Readonly<Record<string, string | undefined>> {
   const names = Object.keys(readField(document, steps, OBJECT) ?? {});
-  return Object.fromEntries(names.map((name) => [name, readField(document, [...steps, name], VALUE) ?? ""]));
+  return Object.fromEntries(names.map((name) => [name, readField(document, [...steps, name], VALUE)]));
 }
 
 function find(document: InputDocument, steps: readonly PathStep[]): unknown {

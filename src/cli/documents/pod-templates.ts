@@ -10,6 +10,8 @@ import type { InputDocument } from "./documents.ts";
 
 /** What a manifest says of its pod, or of each of its pods. */
 export interface PodTemplate {
+  /** Which of the documents it is, from 0. */
+  readonly index: number;
   readonly kind: string;
   /** Of the object. Of one that has none, how the one begins that the API server makes up. */
   readonly name: string;
@@ -70,18 +72,18 @@ const BEGINNING_IF_ANY: Wanted<string> = {
  */
 export function readPodTemplates(documents: readonly InputDocument[], source: string): readonly PodTemplate[] {
   const others = new Set<string>();
-  const templates = documents.flatMap((document) => {
+  const templates = documents.flatMap((document, index) => {
     const kind = requireField(document, ["kind"], TEXT);
     const key = `${kind} (${requireField(document, ["apiVersion"], TEXT)})`;
     const path = TEMPLATES.get(key);
     if (path === undefined) others.add(quote(key));
-    return path === undefined ? [] : [readPodTemplate(document, kind, path)];
+    return path === undefined ? [] : [{ index, ...readPodTemplate(document, kind, path) }];
   });
   if (templates.length > 0) return templates;
   throw new CommandFailed(`read ${source}: got ${[...others].join(", ")}, want one of ${[...TEMPLATES.keys()].join(", ")}`);
 }
 
-function readPodTemplate(document: InputDocument, kind: string, path: readonly string[]): PodTemplate {
+function readPodTemplate(document: InputDocument, kind: string, path: readonly string[]): Omit<PodTemplate, "index"> {
   const isPod = kind === "Pod";
   const isNumbered = kind === "StatefulSet";
   if (!isPod) requireField(document, path, OBJECT);

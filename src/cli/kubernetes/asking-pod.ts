@@ -51,8 +51,14 @@ export interface NamedNamespace {
   readonly name: string;
   /** Whether somebody names it; else it is that of the context. */
   readonly isChosen: boolean;
-  /** What is applied together with the pod. */
-  readonly manifest?: NamespaceManifest | undefined;
+}
+
+/** One that may be applied together with the pod. */
+export interface PlannedNamespace extends NamedNamespace {
+  /** What is applied of it, one after the other. */
+  readonly manifests: readonly NamespaceManifest[];
+  /** Whether that is after the pod. */
+  readonly isBehind: boolean;
 }
 
 /**
@@ -62,7 +68,7 @@ export interface NamedNamespace {
  * @throws {CommandFailed} one that is not there, or that gets no address
  */
 export async function readAskingPod(openKube: OpenKube, namespace: NamedNamespace, name: string | undefined): Promise<AskingPod> {
-  const { pod, ...around } = await readAround(openKube, namespace, name);
+  const { pod, isThere: _, ...around } = await readAround(openKube, { ...namespace, manifests: [] }, name);
   const id = { namespace: namespace.name, name: name ?? ANY_POD };
   if (name !== undefined && pod === undefined) throw new CommandFailed(`find ${toPodText(id)}: there is none`);
   if (pod?.spec?.hostNetwork === true) throw withoutAddress(toPodText(id));
@@ -84,14 +90,12 @@ export async function readAskingPod(openKube: OpenKube, namespace: NamedNamespac
  *
  * @throws {CommandFailed} for a namespace that is neither there nor in the manifest
  */
-export async function readPlaceOf(
-  openKube: OpenKube,
-  planned: AskingPod,
-  { isNamespaceChosen, namespace: manifest }: { readonly isNamespaceChosen: boolean; readonly namespace: NamespaceManifest | undefined },
-): Promise<AskingPod> {
-  const namespace = { name: planned.namespace, isChosen: isNamespaceChosen, manifest };
-  const { pod, ...around } = await readAround(openKube, namespace, planned.unnamed === undefined ? planned.name : undefined);
-  return { ...planned, ...around, ...toRecord(pod) };
+export async function readPlaceOf(openKube: OpenKube, planned: AskingPod, namespace: PlannedNamespace): Promise<AskingPod> {
+  const { pod, isThere, ...around } = await readAround(openKube, namespace, planned.unnamed === undefined ? planned.name : undefined);
+  const isRefused = !isThere && namespace.isBehind;
+  const whyRefused = `there is no namespace ${quote(namespace.name)} yet, and the manifest has it behind the pod: put it before, or apply it twice`;
+  const warnings = isRefused ? [...planned.warnings, `kubectl apply refuses the pod: ${whyRefused}`] : planned.warnings;
+  return { ...planned, ...around, ...toRecord(pod), warnings };
 }
 
 /** For a pod that has the host's network. */
@@ -101,23 +105,24 @@ export function withoutAddress(pod: string): CommandFailed {
 
 async function readAround(
   openKube: OpenKube,
-  { name: namespace, isChosen, manifest }: NamedNamespace,
+  { name: namespace, isChosen, manifests }: Omit<PlannedNamespace, "isBehind">,
   name: string | undefined,
-): Promise<Pick<AskingPod, "namespaceLabels" | "namespaceAnnotations"> & { readonly pod: Pod | undefined }> {
+): Promise<Pick<AskingPod, "namespaceLabels" | "namespaceAnnotations"> & { readonly pod: Pod | undefined; readonly isThere: boolean }> {
   const client = await openKube();
   const [pod, around] = await Promise.all([
     name === undefined ? undefined : client.get(PODS, { namespace, name }),
     client.get(NAMESPACES, { name: namespace }),
   ]);
-  if (around === undefined && manifest === undefined) {
+  if (around === undefined && manifests.length === 0) {
     const hint = isChosen ? "" : "; it is that of the context, as no --namespace is given";
     throw new CommandFailed(`find namespace ${quote(namespace)}: there is none${hint}`);
   }
   return {
     pod,
+    isThere: around !== undefined,
     // With the label that the API server gives each.
-    namespaceLabels: { ...applyTexts("labels", around, manifest), "kubernetes.io/metadata.name": namespace },
-    namespaceAnnotations: applyTexts("annotations", around, manifest),
+    namespaceLabels: { ...applyTexts("labels", around, manifests), "kubernetes.io/metadata.name": namespace },
+    namespaceAnnotations: applyTexts("annotations", around, manifests),
   };
 }
 
@@ -125,14 +130,19 @@ async function readAround(
 function applyTexts(
   field: "labels" | "annotations",
   around: KubeObject | undefined,
-  manifest: NamespaceManifest | undefined,
+  manifests: readonly NamespaceManifest[],
 ): Readonly<Record<string, string>> {
-  const there = around?.metadata[field] ?? {};
-  if (manifest === undefined) return there;
-  const before = tryParseForeignJson(around?.metadata.annotations?.["kubectl.kubernetes.io/last-applied-configuration"] ?? "");
-  const ofBefore = isJsonObject(before) && isJsonObject(before["metadata"]) ? before["metadata"][field] : undefined;
-  const isKept = ([name]: readonly [string, string]): boolean => !isJsonObject(ofBefore) || !Object.hasOwn(ofBefore, name);
-  return { ...Object.fromEntries(Object.entries(there).filter(isKept)), ...manifest[field] };
+  const lastApplied = tryParseForeignJson(around?.metadata.annotations?.["kubectl.kubernetes.io/last-applied-configuration"] ?? "");
+  const lastTexts = isJsonObject(lastApplied) && isJsonObject(lastApplied["metadata"]) ? lastApplied["metadata"][field] : undefined;
+  let before: object = isJsonObject(lastTexts) ? lastTexts : {};
+  let texts = Object.entries<string | undefined>(around?.metadata[field] ?? {});
+  for (const { [field]: own } of manifests) {
+    const previous = before;
+    const kept = texts.filter(([name]) => !Object.hasOwn(previous, name) && !Object.hasOwn(own, name));
+    texts = [...kept, ...Object.entries(own)];
+    before = own;
+  }
+  return Object.fromEntries(texts.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 function toRecord(pod: Pod | undefined): Pick<AskingPod, "uid" | "recordedAddresses" | "recordedContainer"> {

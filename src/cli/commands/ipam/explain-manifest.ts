@@ -38,10 +38,9 @@ export async function readPlannedPod(
   const chosen = wanted.namespace ?? template.namespace;
   const planned = toPlannedPod(template, chosen ?? (await defaultNamespaceOf(cli)), wanted.name);
   if (openKube === undefined) return planned;
-  return await readPlaceOf(openKube, planned, {
-    isNamespaceChosen: chosen !== undefined,
-    namespace: findNamespace(documents, planned.namespace),
-  });
+  const manifests = findNamespace(documents, planned.namespace);
+  const isBehind = (manifests[0]?.index ?? 0) > template.index;
+  return await readPlaceOf(openKube, planned, { name: planned.namespace, isChosen: chosen !== undefined, manifests, isBehind });
 }
 
 function choose(templates: readonly PodTemplate[], { namespace, name }: Wanted, source: string): PodTemplate {
