@@ -185,6 +185,19 @@ test("an address that an earlier pod of its name has, whose container has not en
   ]);
 });
 
+test("an address that a container of the pod has that is not its last is refused as for the next pod (needs cluster)", async () => {
+  const at = (ordinal: number): Manifest => toManifest("v1 Pod moved", { ipAddrs: `["10.67.0.${ordinal}"]` });
+  const pod = await apply(at(48), "moved");
+  await using _ = await AttachedPod.add(world, pod);
+  await apply(at(49), "moved");
+  await using __ = await AttachedPod.add(world, pod);
+  const { refusals } = await explain(at(48));
+  await deletePod(world.api, pod);
+  const { refusals: ofNext } = await explainThenAdd(at(48), "moved");
+  expect(refusals).toEqual(ofNext);
+  expect(refusals).toMatchObject([{ code: 102, message: expect.stringContaining("an earlier pod of this name") }]);
+});
+
 const ENDS = "that pod ends before the next one runs, and gives the address back";
 const STAYS = 'that pod stays until the next one runs, which waits for the address; with "strategy" Recreate it is deleted before';
 const KEEPS = "it keeps that pod, and makes another only when that ends, which gives the address back";

@@ -129,7 +129,7 @@ export function toQuestion({ pod, node, request: { families, addressesWithoutIpa
 }
 
 function toOwner(pod: AskingPod): Partial<AllocationOwner> {
-  return { pod: pod.name, namespace: pod.namespace, podUID: pod.uid ?? NEW_UID };
+  return { pod: pod.name, namespace: pod.namespace, podUID: pod.isPlanned ? NEW_UID : (pod.uid ?? NEW_UID) };
 }
 
 /** A record may be a copy of another pod's, or of an earlier one of this name: that one's container is not ended for this pod. */
