@@ -288,6 +288,49 @@ spec:
     expect(await explain(manifest, ...words)).toMatchObject({ status, stdout: "", stderr: expect.stringContaining(message) });
   });
 
+  test("of what the manifest has several times the last counts, as of kubectl apply (needs cluster)", async () => {
+    const at = (address: string, metadata: string) =>
+      pod(metadata.replace("}", `, annotations: { cni.netplug.io/ipAddrs: '["${address}"]' } }`));
+    const twice = join(at("10.65.0.21", "{ name: twice }"), at("10.65.0.22", "{ name: twice, namespace: default }"));
+    expect(await explain(twice)).toEqual({
+      status: 0,
+      stdout: expect.stringContaining(" would get 10.65.0.22 "),
+      stderr: 'warning: Pod "default/twice" is 2 times in the manifest: the last counts, as for kubectl apply\n',
+    });
+    await world.api.kubectl(["apply", "-f", "-"], twice);
+    expect((await world.read<{ readonly metadata: object }>("pod", "twice")).metadata).toMatchObject({
+      annotations: { "cni.netplug.io/ipAddrs": '["10.65.0.22"]' },
+    });
+    const file = world.file("twice.yaml", workload("Deployment", "web"));
+    expect((await world.ctl(["ipam", "explain", "-f", file, "-f", file])).stderr).toContain('Deployment "default/web" is 2 times');
+    const apart = join(pod("{ name: a, namespace: shop }"), pod("{ name: a, namespace: shop }"), pod("{ name: a }"));
+    expect((await explain(apart, "--pod=default/a")).stderr).toBe("");
+  });
+
+  test("what cannot be chosen by an option is to be given alone, and of many some are shown (needs cluster)", async () => {
+    const ofOneName = join(workload("Deployment", "web"), workload("ReplicaSet", "web"));
+    const wanted = async (stdin: string, ...words: readonly string[]): Promise<string> => {
+      const { status, stderr } = await explain(stdin, ...words);
+      return `${status} ${stderr.split("\n")[0]?.replace(/^netplugctl: read stdin: /, "")}`;
+    };
+    const got = '2 got Deployment "web", ReplicaSet "web", want one:';
+    expect(await wanted(ofOneName)).toBe(`${got} choose it by --pod=NAME or --namespace, or give it alone`);
+    expect(await wanted(ofOneName, "--pod=web")).toBe(`${got} choose it by --namespace, or give it alone`);
+    expect(await wanted(ofOneName, "--pod=default/web")).toBe(`${got} give it alone`);
+    const many = join(...Array.from({ length: 1_000 }, (_, index) => pod(`{ name: p${index} }`)));
+    const some = Array.from({ length: 10 }, (_, index) => `Pod "p${index}"`).join(", ");
+    expect(await wanted(many)).toBe(`2 got ${some}, and 990 more, want one: choose it by --pod=NAME or --namespace, or give it alone`);
+  });
+
+  test("that the manifest binds the pod to another node than is asked for is a warning (needs cluster)", async () => {
+    await createNode(world.api, "n2", []);
+    const { stdout, stderr } = await explain(pod("{ name: bound }"), "--node=n2");
+    expect([stdout.split("\n")[0], stderr]).toEqual([
+      expect.stringContaining('pod "default/bound" on node "n2" would get '),
+      'warning: the manifest binds pod "default/bound" to node "n1": the answer is for one like it\n',
+    ]);
+  });
+
   test("a file that is not there is told (needs cluster)", async () => {
     expect(await world.ctl(["ipam", "explain", "-f", "none.yaml"])).toMatchObject({
       status: 1,

@@ -34,27 +34,37 @@ export async function readPlannedPod(
 ): Promise<AskingPod> {
   const source = sources.map(toSourceName).join(", ");
   const documents = await readDocuments(cli.io, sources);
-  const template = choose(readPodTemplates(documents, source), wanted, source);
+  const fallback = wanted.namespace ?? (await defaultNamespaceOf(cli));
+  const keyOf = ({ kind, namespace = fallback, name }: PodTemplate): string => `${kind} ${quote(`${namespace}/${name}`)}`;
+  const templates = readPodTemplates(documents, source);
+  // As of kubectl apply, of what is there several times the last is left.
+  const template = choose([...new Map(templates.map((one) => [keyOf(one), one])).values()], wanted, source);
+  const count = templates.filter((one) => keyOf(one) === keyOf(template)).length;
+  const repeated = count === 1 ? [] : [`${keyOf(template)} is ${count} times in the manifest: the last counts, as for kubectl apply`];
   const chosen = wanted.namespace ?? template.namespace;
-  const planned = toPlannedPod(template, chosen ?? (await defaultNamespaceOf(cli)), wanted.name);
+  const ofTemplate = toPlannedPod(template, chosen ?? fallback, wanted.name);
+  const planned = { ...ofTemplate, warnings: [...repeated, ...ofTemplate.warnings] };
   if (openKube === undefined) return planned;
   const manifests = findNamespace(documents, planned.namespace);
   const isBehind = (manifests[0]?.index ?? 0) > template.index;
   return await readPlaceOf(openKube, planned, { name: planned.namespace, isChosen: chosen !== undefined, manifests, isBehind });
 }
 
+/** So many of them a message shows. */
+const SHOWN = 10;
+
 function choose(templates: readonly PodTemplate[], { namespace, name }: Wanted, source: string): PodTemplate {
-  const listed = (some: readonly PodTemplate[]): string => some.map(toText).join(", ");
+  const listed = (some: readonly PodTemplate[]): string =>
+    some.slice(0, SHOWN).map(toText).join(", ") + (some.length > SHOWN ? `, and ${some.length - SHOWN} more` : "");
   const there = templates.filter((one) => namespace === undefined || (one.namespace ?? namespace) === namespace);
   if (there.length === 0)
     throw new UsageError(`read ${source}: got ${listed(templates)}, want one of namespace ${quote(namespace ?? "")}, as the options say`);
   const [first, ...more] = there.filter((one) => name === undefined || isOf(one, name));
   if (first === undefined)
     throw new UsageError(`read option "--pod": got ${quote(name ?? "")}, want a name that ${source} has: ${listed(there)}`);
-  if (more.length > 0)
-    throw new UsageError(
-      `read ${source}: got ${listed([first, ...more])}, want one: choose it by --pod=NAME or --namespace, or give it alone`,
-    );
+  const options = [...(name === undefined ? ["--pod=NAME"] : []), ...(namespace === undefined ? ["--namespace"] : [])];
+  const ways = options.length === 0 ? "" : `choose it by ${options.join(" or ")}, or `;
+  if (more.length > 0) throw new UsageError(`read ${source}: got ${listed([first, ...more])}, want one: ${ways}give it alone`);
   return first;
 }
 

@@ -110,8 +110,9 @@ function warnOfOwn(pod: AskingPod, node: string, isNodeKnown: boolean): readonly
   const answer = pod.isPlanned
     ? `${has}: the answer is for the one that takes its place, after the DEL of this one`
     : `${has}, which it keeps: the answer is for a new sandbox, after the DEL of this one`;
+  const bound = pod.isPlanned ? `the manifest binds ${toPodText(pod)} to node` : `${toPodText(pod)} is bound to node`;
   return [
-    ...(own === node ? [] : [`${toPodText(pod)} is bound to node ${quote(own)}: ${unless}the answer is for one like it`]),
+    ...(own === node ? [] : [`${bound} ${quote(own)}: ${unless}the answer is for one like it`]),
     ...(recordedAddresses === "" ? [] : [answer]),
   ];
 }
