@@ -358,16 +358,17 @@ if (!isOnEtcd) {
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "late" } };
     const pods = toManifest("apps/v1 StatefulSet quay", {}, {}, "late");
     const toList = (...items: readonly object[]): object => ({ apiVersion: "v1", kind: "List", items });
-    const warned = async (...items: readonly object[]): Promise<readonly [number, boolean]> => {
+    const warned = async (...items: readonly object[]): Promise<readonly [number, string]> => {
       const { status, stderr } = await explain(toList(...items));
-      return [status, stderr.includes('warning: kubectl apply refuses the pod: there is no namespace "late" yet')];
+      return [status, /warning: (kubectl apply .*)/.exec(stderr)?.[1] ?? ""];
     };
-    expect(await warned(namespace, pods)).toEqual([0, false]);
-    expect(await warned(namespace, pods, namespace)).toEqual([0, false]);
-    expect(await warned(pods, namespace)).toEqual([0, true]);
+    expect(await warned(namespace, pods)).toEqual([0, ""]);
+    expect(await warned(namespace, pods, namespace)).toEqual([0, ""]);
+    const refused = 'kubectl apply refuses StatefulSet "late/quay", as namespace "late", which is not there yet, comes after it';
+    expect(await warned(pods, namespace)).toEqual([0, `${refused}: put the namespace before it, or apply the manifest twice`]);
     const apply = async (): Promise<unknown> => await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(toList(pods, namespace)));
     expect(await apply().catch(String)).toContain('namespaces "late" not found');
-    expect(await warned(pods, namespace)).toEqual([0, false]);
+    expect(await warned(pods, namespace)).toEqual([0, ""]);
     expect(await apply().catch(String)).toContain("statefulset.apps/quay created");
   });
 

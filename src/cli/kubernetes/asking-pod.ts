@@ -57,8 +57,8 @@ export interface NamedNamespace {
 export interface PlannedNamespace extends NamedNamespace {
   /** What is applied of it, one after the other. */
   readonly manifests: readonly NamespaceManifest[];
-  /** Whether that is after the pod. */
-  readonly isBehind: boolean;
+  /** What would make the pod, where that is applied before; undefined: it comes after. */
+  readonly after: string | undefined;
 }
 
 /**
@@ -92,10 +92,10 @@ export async function readAskingPod(openKube: OpenKube, namespace: NamedNamespac
  */
 export async function readPlaceOf(openKube: OpenKube, planned: AskingPod, namespace: PlannedNamespace): Promise<AskingPod> {
   const { pod, isThere, ...around } = await readAround(openKube, namespace, planned.unnamed === undefined ? planned.name : undefined);
-  const isRefused = !isThere && namespace.isBehind;
-  const whyRefused = `there is no namespace ${quote(namespace.name)} yet, and the manifest has it behind the pod: put it before, or apply it twice`;
-  const warnings = isRefused ? [...planned.warnings, `kubectl apply refuses the pod: ${whyRefused}`] : planned.warnings;
-  return { ...planned, ...around, ...toRecord(pod), warnings };
+  const { name, after } = namespace;
+  const refused = `kubectl apply refuses ${after ?? ""}, as namespace ${quote(name)}, which is not there yet, comes after it`;
+  const late = isThere || after === undefined ? [] : [`${refused}: put the namespace before it, or apply the manifest twice`];
+  return { ...planned, ...around, ...toRecord(pod), warnings: [...planned.warnings, ...late] };
 }
 
 /** For a pod that has the host's network. */
@@ -105,7 +105,7 @@ export function withoutAddress(pod: string): CommandFailed {
 
 async function readAround(
   openKube: OpenKube,
-  { name: namespace, isChosen, manifests }: Omit<PlannedNamespace, "isBehind">,
+  { name: namespace, isChosen, manifests }: Omit<PlannedNamespace, "after">,
   name: string | undefined,
 ): Promise<Pick<AskingPod, "namespaceLabels" | "namespaceAnnotations"> & { readonly pod: Pod | undefined; readonly isThere: boolean }> {
   const client = await openKube();

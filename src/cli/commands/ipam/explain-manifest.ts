@@ -46,8 +46,8 @@ export async function readPlannedPod(
   const planned = { ...ofTemplate, warnings: [...repeated, ...ofTemplate.warnings] };
   if (openKube === undefined) return planned;
   const manifests = findNamespace(documents, planned.namespace);
-  const isBehind = (manifests[0]?.index ?? 0) > template.index;
-  return await readPlaceOf(openKube, planned, { name: planned.namespace, isChosen: chosen !== undefined, manifests, isBehind });
+  const after = (manifests[0]?.index ?? 0) > template.index ? keyOf(template) : undefined;
+  return await readPlaceOf(openKube, planned, { name: planned.namespace, isChosen: chosen !== undefined, manifests, after });
 }
 
 /** So many of them a message shows. */
