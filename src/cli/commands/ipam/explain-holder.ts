@@ -1,7 +1,7 @@
 /** Where the address of a manifest belongs to a pod of the same workload: what that does with it. */
 
+import type { AllocationOwner } from "../../../api/ipam-block.ts";
 import { toPodText } from "../../../endpoint/annotations/sources.ts";
-import type { NetplugError } from "../../../lib/errors.ts";
 import { quote } from "../../../lib/quote.ts";
 import type { AskingPod, AskingWorkload } from "../../kubernetes/asking-pod.ts";
 import type { Asking } from "./explain-asking.ts";
@@ -31,35 +31,31 @@ const HABITS: Readonly<Record<string, Habit>> = {
   Job: { ending: ONE_WORD, ends: KEEPS },
 };
 
-/** Whose an address is, as the error says. */
-interface Holder {
-  readonly pod: string;
-  readonly node: string;
-}
-
 /** Otherwise a workload seems to be in its own way, as without Recreate a Deployment is. */
-export function warnOfHolder(pod: AskingPod, { node, isOnKubernetes }: Asking, refusals: readonly NetplugError[]): readonly string[] {
+export function warnOfHolders(pod: AskingPod, { node, isOnKubernetes }: Asking, holders: readonly AllocationOwner[]): readonly string[] {
   const { workload } = pod;
   if (workload === undefined) return [];
-  return refusals.flatMap(toHolder).flatMap((holder): readonly string[] => {
-    const text = quote(holder.pod);
+  const warnings = holders.flatMap((holder): readonly string[] => {
+    if (holder.pod === undefined || holder.namespace === undefined) return [];
+    const name = `${holder.namespace}/${holder.pod}`;
+    const text = quote(name);
     if (!isOnKubernetes && toPodText(pod) === `pod ${text}`)
       return [`if pod ${text} runs still, it ends before the next one of its name runs, and gives the address back`];
-    const then = whatBecomesOf(holder, workload, node);
+    const then = whatBecomesOf({ name, node: holder.node }, workload, node);
     return then === undefined ? [] : [`pod ${text} seems to be of ${workload.kind} ${quote(workload.name)}: ${then}`];
   });
+  return [...new Set(warnings)];
 }
 
 /** That a pod is the workload's own is known by the name alone. @param node where the next one would run */
-function whatBecomesOf(holder: Holder, { kind, name, hasSeveral, isEndingFirst }: AskingWorkload, node: string): string | undefined {
+function whatBecomesOf(
+  holder: { readonly name: string; readonly node: string },
+  { kind, name, hasSeveral, isEndingFirst }: AskingWorkload,
+  node: string,
+): string | undefined {
   const habit = HABITS[kind];
-  const isOwn = holder.pod.startsWith(name) && habit?.ending.test(holder.pod.slice(name.length)) === true;
+  const isOwn = holder.name.startsWith(name) && habit?.ending.test(holder.name.slice(name.length)) === true;
   const isInPlace = kind === "DaemonSet" ? holder.node === node : !hasSeveral;
   if (!isOwn || !isInPlace) return undefined;
   return isEndingFirst ? habit.ends : habit.stays;
-}
-
-function toHolder({ kind, message }: NetplugError): readonly Holder[] {
-  const [, pod, node] = /: it belongs to pod "([^"]+)" .* on node "([^"]+)" since /.exec(kind === "addressInUse" ? message : "") ?? [];
-  return pod === undefined || node === undefined ? [] : [{ pod, node }];
 }

@@ -18,7 +18,7 @@ import { toReportText } from "../../output/json-yaml.ts";
 import { toTable } from "../../output/table.ts";
 import { toCommandLine } from "../../failures/suggested-commands.ts";
 import { type Asking, type ExplainFlags, readAsking, toQuestion, toWhoText } from "./explain-asking.ts";
-import { warnOfHolder } from "./explain-holder.ts";
+import { warnOfHolders } from "./explain-holder.ts";
 import { toTransactPorts } from "./transact-ports.ts";
 
 /**
@@ -58,7 +58,7 @@ function refuseFloating({ pod, request }: Asking, { addresses }: Explanation): r
   }
 }
 
-function warningsOf(cli: Cli, asking: Asking, { isNodeKnown, selectsNodes, defects, refusals }: Explanation): readonly string[] {
+function warningsOf(cli: Cli, asking: Asking, { isNodeKnown, selectsNodes, defects, holders }: Explanation): readonly string[] {
   const { pod, isOnKubernetes, node, request } = asking;
   // Nodes need no object in etcd.
   const isNodeMissed = !isNodeKnown && (isOnKubernetes || selectsNodes);
@@ -72,7 +72,7 @@ function warningsOf(cli: Cli, asking: Asking, { isNodeKnown, selectsNodes, defec
           ...warnOfFeatures(pod, request),
           ...(isOnKubernetes ? [] : warnOfUnread(pod, asking)),
           ...warnOfOwn(pod, node, isNodeKnown),
-          ...warnOfHolder(pod, asking, refusals),
+          ...warnOfHolders(pod, asking, holders),
         ];
   return [...ofPod, ...(isNodeMissed ? [ofNode] : []), ...defects];
 }

@@ -4,8 +4,9 @@ import type { AllocationOwner } from "../../../api/ipam-block.ts";
 import type { Write } from "../../../datastore/datastore.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { type Address, type Family, toAddressText } from "../../../lib/ip/address.ts";
-import { containsAddress, equalPrefixes, type Prefix } from "../../../lib/ip/prefix.ts";
+import { containsAddress, equalPrefixes, ordinalOf, type Prefix } from "../../../lib/ip/prefix.ts";
 import { IP_POOLS } from "../../cluster.ts";
+import { blockOfAddress, NO_DRAFT } from "../../draft.ts";
 import { type Facts, know } from "../../facts.ts";
 import { type AllocatedAddress, type AllocationPlan, allocationQueries, planAllocation } from "../../plan-allocation.ts";
 import { type PoolTable, toPoolTable } from "../../pools.ts";
@@ -46,6 +47,8 @@ export interface Explanation {
   readonly addresses: readonly PromisedAddress[];
   /** What an ADD would fail with. */
   readonly refusals: readonly NetplugError[];
+  /** Who has an address that is asked for, where it is refused for that. */
+  readonly holders: readonly AllocationOwner[];
   /** Those of the families that are asked for; none for addresses that are asked for by themselves. */
   readonly pools: readonly ExplainedPool[];
   /** What counts for nothing, because it makes no sense. */
@@ -84,12 +87,15 @@ function explainOn(question: Question, facts: Facts, attempt: Try): Explanation 
     const giver = given.find(({ address }) => address.family === family);
     return explainPools(asking, family, giver && { pool: giver.pool, what: SOURCE_TEXT[giver.source] });
   };
+  const refusals = plan.outcomes.flatMap((outcome) => ("error" in outcome ? [outcome.error] : []));
+  const isInUse = refusals.some(({ kind }) => kind === "addressInUse");
   const invalid = families.length === 0 ? [] : table.invalid.map(({ name, reason }): ExplainedPool => ({ name, reason }));
   return {
     isNodeKnown: node !== undefined,
     selectsNodes: table.pools.some(({ spec: { nodeSelector } }) => nodeSelector !== "" && nodeSelector !== "all()"),
     addresses: given,
-    refusals: plan.outcomes.flatMap((outcome) => ("error" in outcome ? [outcome.error] : [])),
+    refusals,
+    holders: isInUse ? addresses.flatMap((address) => holdersOf(address, facts, owner.node)) : [],
     pools: addresses.length > 0 ? [] : [...families.flatMap(explainFamily), ...invalid],
     defects: [...plan.defects],
   };
@@ -107,6 +113,13 @@ function planOrRefuse(
     if (!(thrown instanceof NetplugError)) throw thrown;
     return { outcomes: [{ error: thrown }], writes: [], defects: [], isRefused: true };
   }
+}
+
+/** One, or none where it is free. */
+function holdersOf(address: Address, facts: Facts, node: string): readonly AllocationOwner[] {
+  const block = blockOfAddress(facts, NO_DRAFT, address, node)?.block;
+  if (block === undefined) return [];
+  return block.allocations.filter(({ ordinal }) => ordinal === ordinalOf(block.cidr, address)).map((allocation) => allocation.owner);
 }
 
 /** There is one around each address that is given. */
