@@ -26,10 +26,6 @@ import { commandMeantBy } from "./arguments/other-tools.ts";
 export async function runCli(argv: readonly string[], givenIo: CliIo, program = "netplugctl"): Promise<number> {
   // Who completes a word is typing it.
   const io = argv[0] === "__complete" ? withoutPipes(givenIo) : withPipesOnce(withStdinOnce(withProgress(givenIo)));
-  if (argv.length === 1 && argv[0] === "--version") {
-    io.stdout.write(`netplug ${VERSION}\n`);
-    return EXIT.done;
-  }
   let command: readonly string[] = [];
   let options: GlobalOptions = {};
   const report = (thrown: unknown): number => {
@@ -55,6 +51,10 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
   } catch (error) {
     if (error instanceof UsageError) return report(error);
     throw error;
+  }
+  if (words[0] === "--version") {
+    io.stdout.write(`netplug ${VERSION}\n`);
+    return EXIT.done;
   }
   const named = commandOf(words);
   command = named.words;

@@ -25,6 +25,10 @@ describe("proposals", () => {
   test.each([
     ["g", ["get"]],
     ["ipam s", ["show", "split"]],
+    ["help g", ["get"]],
+    ["help ipam s", ["show", "split"]],
+    ["ipam help s", ["show", "split"]],
+    ["help get i", []],
     ["get cl", ["clusterinformations"]],
     ["get ipp,tiers,ippools,ipr", ["ipp,tiers,ippools,ipreservations"]],
     ["get ipp,ippoo", []],

@@ -29,6 +29,10 @@ test.each([
   ["init -1", "-1", undefined],
   ["ipam show --o json", "--o", "--output"],
   ["diff --f pools.yaml", "--f", "--filename"],
+  ["get wep -namespace shop", "-namespace", "--namespace"],
+  ["get wep -all-namespaces", "-all-namespaces", "--all-namespaces"],
+  ["get ipp -context=blue", "-context", "--context"],
+  ["apply -file pools.yaml", "-file", "--filename"],
 ])("%s is wrong usage: there is no option %p", async (line, option, meant) => {
   const words = line.split(" ");
   const hint = meant === undefined ? "" : `, did you mean ${meant}?`;
@@ -43,6 +47,7 @@ test.each([
 test("an option that stands before the command is proposed as the others are", async () => {
   for (const [line, meant] of [
     ["--c x get ipp", '--c": there is none before a command, did you mean -c?'],
+    ["-namespace shop get wep", '-namespace": there is none before a command, did you mean --namespace?'],
     ["-1 get", '-1": there is none before a command'],
     ["ipam --o json", '--o": there is none before a command'],
   ] as const)

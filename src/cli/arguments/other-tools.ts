@@ -23,6 +23,15 @@ const COMMANDS: ReadonlyMap<string, string> = new Map([
   ["logs", "ledger"],
   ["status", "version"],
   ["cluster", "version"],
+  ["-v", "--version"],
+  ["-V", "--version"],
+  ["-version", "--version"],
+  ["show", "ipam show"],
+  ["check", "ipam check"],
+  ["release", "ipam release --help"],
+  ["configure", "ipam configure --help"],
+  ["split", "ipam split --help"],
+  ["adopt", "ipam adopt --help"],
   ["node", "get nodes -o wide"],
   ["endpoint", "get workloadendpoints -A"],
   ["datastore", LOCK],
@@ -66,7 +75,6 @@ const KINDS: ReadonlyMap<string, string> = new Map([
  * @param following what comes after these
  */
 export function commandMeantBy(words: readonly string[], following: readonly string[] = []): string | undefined {
-  if (words.length === 1 && words[0] === "help") return [...following.filter(isPlain), "--help"].join(" ");
   const [argument = ""] = words.slice(-1);
   const command = words.slice(0, -1).join(" ");
   if (FILE_COMMANDS.has(command) && [argument, ...following].some(isDryRun)) return "diff -f FILE";

@@ -4,7 +4,7 @@ import { proposeCompletions } from "@stricli/core";
 import { fileSettingsOf } from "../access/config-file.ts";
 import { buildCli, commandOf } from "../grammar/app.ts";
 import type { CliContext } from "../grammar/context.ts";
-import { GLOBAL_OPTIONS } from "../grammar/flags.ts";
+import { GLOBAL_OPTIONS, HELP_OPTION } from "../grammar/flags.ts";
 import type { Cli } from "../io.ts";
 import { proposalsOf } from "./proposals.ts";
 import { parseCommandLine, splitFlag } from "../grammar/command-line.ts";
@@ -27,12 +27,17 @@ export async function complete(
 ): Promise<string> {
   try {
     const { before, partial, attached } = splitPartial(argv);
-    const { options, words } = parseCommandLine(before);
+    const { options, words: given } = parseCommandLine(before);
+    const isHelpWanted = given.at(-1) === `-${HELP_OPTION.letter}`;
+    const words = isHelpWanted ? given.slice(0, -1) : given;
+    const command = commandOf(words);
+    // Behind `help` come commands alone.
+    if (isHelpWanted && !command.isGroup) return "";
     const silent = { ...io, stderr: { isTerminal: false, write: () => undefined, drained: async () => true } };
     const settingsOfFile = fileSettingsOf(silent, options.config);
     const cli: Cli = { io: silent, options, program, role: "netplug-view", settingsOfFile };
     const propose = proposalsOf(cli, words);
-    const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl", commandOf(words)), [...words, partial], {
+    const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl", command), [...words, partial], {
       ...context,
       cli,
       propose,

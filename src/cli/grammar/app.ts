@@ -119,6 +119,9 @@ const DISTANCE = { threshold: 4, weights: { insertion: 1, deletion: 3, substitut
 
 type RoutingTarget = NonNullable<ReturnType<ReturnType<typeof buildRoot>["getRoutingTargetForInput"]>>;
 
+/** Options that, besides those that may stand anywhere, may stand before a command. */
+const BEFORE_COMMANDS = ["namespace"];
+
 /** The command that a command line begins with. */
 export function commandOf(words: readonly string[]): NamedCommand {
   let target: RoutingTarget = buildRoot("");
@@ -133,7 +136,11 @@ export function commandOf(words: readonly string[]): NamedCommand {
   return {
     words: words.slice(0, count),
     isGroup: !("parameters" in target),
-    flags: [...Object.keys(own).map(toKebab), ...flags.GLOBAL_OPTIONS.map(({ name }) => name), flags.HELP_OPTION.name],
+    flags: [
+      ...(count === 0 ? BEFORE_COMMANDS : Object.keys(own).map(toKebab)),
+      ...flags.GLOBAL_OPTIONS.map(({ name }) => name),
+      flags.HELP_OPTION.name,
+    ],
     flagsWithoutValue: Object.entries(own).flatMap(([name, { kind }]) => (kind === "boolean" ? [toKebab(name)] : [])),
     letters: [...Object.keys(aliases), ...flags.GLOBAL_OPTIONS.flatMap(({ letter }) => letter ?? []), flags.HELP_OPTION.letter],
   };

@@ -78,6 +78,14 @@ test("what has no form of an option is told apart, up to --", () => {
   expect(parseCommandLine(argv).strays).toEqual(["--f", "-1", "-A=", "--x-y=z\n", "-w="]);
 });
 
+test.each(["-namespace", "-namespace=shop", "-all-namespaces", "-context", "-output=json", "-file"])(
+  "%j, with one dash, is no letter with its value",
+  (word) => {
+    const { options, words, strays } = parseCommandLine(["get", word, "wep"]);
+    expect([options, words, strays]).toEqual([{}, ["get", word, "wep"], [word]]);
+  },
+);
+
 test.each(["--help=maybe", "-h=tru", "-h=", "--help=", "-Ah=x\ny"])("%j says neither that help is wanted nor that it is not", (word) => {
   expect(parseCommandLine(["get", word]).strays).toEqual([word.replace("-A", "-")]);
 });
@@ -114,8 +122,39 @@ test.each([
   ["ipam -h show", "ipam -h"],
   ["ipam -h -A show --help check", "ipam show -h"],
   ["ipam -Ah -- show", "ipam -h"],
+  ["help", "-h"],
+  ["help get", "get -h"],
+  ["help ipam", "ipam -h"],
+  ["help ipam show -o json", "ipam show -h"],
+  ["-n shop help get wep", "get wep -h"],
+  ["help bogus", "bogus -h"],
+  ["help --help", "-h"],
+  ["help help get", "get -h"],
+  ["help get -h=false", "get -h"],
+  ["ipam help", "ipam -h"],
+  ["ipam help show", "ipam show -h"],
+  ["help ipam help show", "ipam show -h"],
+  ["-n ipam show -h", "ipam show -h"],
+  ["--namespace get -h", "get -h"],
 ])("help is that of the command before it, whatever options are there: %j is %j", (line, words) => {
   expect(parseCommandLine(line.split(" "))).toEqual({ options: {}, words: words.split(" "), strays: [] });
+});
+
+test.each(["get help", "delete ippool help", "ipam show help", "-n help get wep", "get -n help wep", "ipam -- help"])(
+  "in %j help is no command",
+  (line) => expect(parseCommandLine(line.split(" ")).words).not.toContain("-h"),
+);
+
+test.each([
+  ["-n ipam show", "-n", "ipam"],
+  ["--namespace=get wep -A", "--namespace", "get"],
+])("in %j a namespace is missing before the command", (line, option, command) => {
+  const message = `read option "${option}": got the command "${command}", want a namespace before it`;
+  expect(() => parseCommandLine(line.split(" "))).toThrow(new UsageError(message));
+});
+
+test.each(["-n get get wep", "-n get", "-n get -A"])("in %j a namespace is called as a command is", (line) => {
+  expect(parseCommandLine(line.split(" ")).words).toContain("get");
 });
 
 test.each([

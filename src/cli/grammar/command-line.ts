@@ -1,6 +1,7 @@
 /** Brings the command line into the form that the parser of commands understands. */
 
 import { looseBooleanParser } from "@stricli/core";
+import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failures/failure.ts";
 import type { GlobalOptions } from "../io.ts";
 import { commandOf, optionsOfAllCommands } from "./app.ts";
@@ -15,9 +16,11 @@ interface CommandLine {
    *
    * Where help is asked for, it is that of the command before, and whatever else is on the line is left out: of `ipam -o json show -h` all but
    * `ipam show -h`. What says that none is wanted, `-h=false`, is left out, too. Of several the last one counts, as with kubectl.
+   *
+   * `help` in the place of a command asks for help, too, with the command that follows it: `help ipam show`, `ipam help`.
    */
   readonly words: readonly string[];
-  /** Of these words the ones that stand where an option does, and that the parser takes for arguments, or misunderstands: `--f`, `-1`, `-h=maybe`. */
+  /** Of these words the ones that stand where an option does, and that the parser takes for arguments, or misunderstands: `--f`, `-1`, `-h=maybe`, `-file`. */
   readonly strays: readonly string[];
 }
 
@@ -73,6 +76,11 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       rest = argv.slice(i);
       break;
     }
+    if (isLongWithOneDash(word)) {
+      words.push(word);
+      strays.push(word);
+      continue;
+    }
     const { letters, flag, attached } = splitFlag(word);
     if (letters !== undefined) words.push(...takeApart(letters));
     if (flag === undefined) {
@@ -94,11 +102,28 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     if (words.every(isOption) && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
     else words.push(...flagWords);
   }
-  const isHelpWanted = words.flatMap((word) => readHelp(word) ?? []).at(-1);
-  if (isHelpWanted === true) return { options, words: [...askedAbout(words), `-${HELP}`], strays: [] };
+  const asking = withoutHelpCommand(words);
+  const isHelpWanted = asking.flatMap((word) => readHelp(word) ?? []).at(-1);
+  const taken = isCommand(words[0]) ? undefined : early.findLast(isCommand);
+  if (isHelpWanted === true)
+    return { options, words: [...askedAbout(taken === undefined ? asking : [taken, ...asking]), `-${HELP}`], strays: [] };
+  if (taken !== undefined && words.some((word) => !isOption(word)))
+    faults.push(new UsageError(`read option ${quote(early[0] ?? "")}: got the command ${quote(taken)}, want a namespace before it`));
   const [fault] = faults;
   if (fault !== undefined) throw fault;
   return { options, words: [...words.filter((word) => readHelp(word) === undefined), ...early, ...rest], strays };
+}
+
+/** In `-n ipam show` the value of the option is one. */
+function isCommand(word = ""): boolean {
+  return commandOf([word]).words.length > 0;
+}
+
+/** The same with `-h` for each `help` that stands where a command does. */
+function withoutHelpCommand(words: readonly string[]): readonly string[] {
+  const { words: named, isGroup } = commandOf(words);
+  if (!isGroup || words[named.length] !== HELP_NAME) return words;
+  return withoutHelpCommand([...named, ...words.slice(named.length + 1), `-${HELP}`]);
 }
 
 /**
@@ -139,6 +164,12 @@ function readHelp(word: string): boolean | undefined {
 
 function isOption(word: string): boolean {
   return /^-./s.test(word);
+}
+
+/** `-namespace shop` would otherwise be the namespace `amespace`, and an argument `shop`. */
+function isLongWithOneDash(word: string): boolean {
+  const [, name = ""] = /^-([a-z-]+)/i.exec(word) ?? [];
+  return [VALUE_FLAGS, withoutValue, GLOBAL_FLAGS].some((options) => options.has(`--${name}`));
 }
 
 /** Whether the parser of commands takes it for an argument although it stands where an option does, or misunderstands it. */

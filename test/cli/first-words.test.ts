@@ -1,0 +1,36 @@
+/** What people type before they know the program: help and version in the forms of other programs, and commands without their group. */
+
+import { expect, test } from "bun:test";
+import { type CliResult, runInProcess } from "../support/cli/in-process.ts";
+
+const run = (line: string): Promise<CliResult> => runInProcess(line.split(" "), {});
+
+test.each([
+  ["help", "--help"],
+  ["help ipam", "ipam --help"],
+  ["ipam help", "ipam --help"],
+  ["help ipam show", "ipam show --help"],
+  ["ipam help show -o json", "ipam show --help"],
+  ["-n ipam show -h", "ipam show --help"],
+])("%j is help, as %j is", async (line, asked) => {
+  const shown = await run(line);
+  expect(shown).toEqual(await run(asked));
+  expect(shown).toMatchObject({ status: 0, stdout: expect.stringContaining(`netplugctl ${asked.replace(/ ?--help/, "")}`), stderr: "" });
+});
+
+test.each(["--version", "--kubeconfig /nonexistent --version", "--version --client"])("%j tells the version", async (line) => {
+  expect(await run(line)).toEqual({ status: 0, stdout: expect.stringMatching(/^netplug v\d+\.\d+\.\d+\n$/), stderr: "" });
+});
+
+test.each([
+  ["-V", 'read option "-V": there is none before a command', "--version"],
+  ["-v version", 'read option "-v": there is none before a command', "--version"],
+  ["-version", 'read option "-version": there is none before a command', "--version"],
+  ["-n ipam show", 'read option "-n": got the command "ipam", want a namespace before it', "--help"],
+  ["help bogus", 'find command "bogus": there is none', "--help"],
+  ["help ipam bogus", 'find command "bogus": there is none', "ipam --help"],
+  ["show", 'find command "show": there is none', "ipam show"],
+  ["split 4 --name blue", 'find command "split": there is none', "ipam split --help"],
+])("%j is refused with what to type", async (line, message, next) => {
+  expect(await run(line)).toEqual({ status: 2, stdout: "", stderr: `netplugctl: ${message}\nnext: netplugctl ${next}\n` });
+});
