@@ -104,7 +104,7 @@ describe("a pool", () => {
       { cidr: "10.0.0.0/16", ipipMode: "Always", vxlanMode: "CrossSubnet" },
       'spec.vxlanMode: got "CrossSubnet" together with ipipMode "Always", want "Never" for one of them',
     ],
-    [{ cidr: "10.0.0.0/16", vxlanMode: "always" }, 'spec.vxlanMode: got "always", want "Never", "Always", "CrossSubnet"'],
+    [{ cidr: "10.0.0.0/16", vxlanMode: "always" }, 'spec.vxlanMode: got "always", want "Never", "Always" or "CrossSubnet"'],
     [{ cidr: "10.0.0.0/16", nodeSelector: "a ? b" }, "spec.nodeSelector: bad selector a ? b"],
     [
       { cidr: "10.0.0.0/16", nodeSelector: "a".repeat(1025) },

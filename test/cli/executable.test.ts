@@ -133,7 +133,7 @@ describe("usage", () => {
     [["ipam", "split"], "read arguments: N is missing", "ipam split --help"],
     [["ipam", "release", "--ip=10.0.0.1", "--ip=10.0.0.2"], 'read option "--ip": got it twice, want it once', "ipam release --help"],
     [["ipam", "show", "--ip=10.0.0"], 'read option "--ip": parse address: got "10.0.0"', "ipam show --help"],
-    [["patch", "ipp", "a", "-p", "{}", "--type", "xx"], 'read option "--type": got "xx", want strategic, merge, json', "patch --help"],
+    [["patch", "ipp", "a", "-p", "{}", "--type", "xx"], 'read option "--type": got "xx", want strategic, merge or json', "patch --help"],
     [["get", "foo"], 'find kind "foo": there is none; kinds are ippools, ', "get --help"],
     [["get", "ippol"], 'find kind "ippol": there is none, did you mean ippool? kinds are ', "get --help"],
     [["gte"], 'find command "gte": there is none, did you mean "get"?', "--help"],
@@ -151,7 +151,7 @@ describe("usage", () => {
       'read option "--run-dir": got "run", want a path that begins with "/"',
       "ipam adopt --help",
     ],
-    [["completion", "tcsh"], 'make completion for "tcsh": want bash, zsh, fish', "completion --help"],
+    [["completion", "tcsh"], 'make completion for "tcsh": want bash, zsh or fish', "completion --help"],
   ])("%j is wrong usage: %p", (argv, message, next) => {
     const { status, stdout, stderr } = run(argv);
     expect([status, stdout]).toEqual([2, ""]);

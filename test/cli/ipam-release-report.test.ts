@@ -244,8 +244,8 @@ test.each([
 });
 
 test.each([
-  [[], "choose what to release: want one of --ip, --from-report"],
-  [["--ip=10.65.0.1", "--from-report=-"], "choose what to release: want one of --ip, --from-report"],
+  [[], "choose what to release: want either --ip or --from-report"],
+  [["--ip=10.65.0.1", "--from-report=-"], "choose what to release: want either --ip or --from-report"],
 ])("release %j is wrong usage", async (flags, said) => {
   const { status, stderr } = await world.ctl(["ipam", "release", ...flags]);
   expect([status, stderr]).toEqual([2, expect.stringContaining(said)]);

@@ -160,9 +160,9 @@ describe("ipam split", () => {
       'split pool "taken": ippool "split-taken-1" exists (10.68.0.0/24), and is not what this split makes\n' +
         "next: netplugctl get ippool split-taken-1\n",
     ],
-    [["2"], 2, "want one of --name, --cidr"],
+    [["2"], 2, "want either --name or --cidr"],
     [["2", "--name="], 2, 'read option "--name": got "", want a name'],
-    [["2", "--name", "blue", "--cidr", "10.65.0.0/24"], 2, "want one of --name, --cidr"],
+    [["2", "--name", "blue", "--cidr", "10.65.0.0/24"], 2, "want either --name or --cidr"],
     [["x", "--name", "blue"], 2, "want a whole number"],
   ])("%j is status %p: %p", async (argv, status, message) => {
     await world.createPool("blue", "10.65.0.0/24");

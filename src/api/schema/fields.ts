@@ -5,6 +5,7 @@ import { parseAddress, toAddressText } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
 import { describeRefused } from "../../lib/ip/refused-text.ts";
 import { parsePrefix, prefixOf, toPrefixText } from "../../lib/ip/prefix.ts";
+import { toChoice } from "../../lib/choice.ts";
 import { parseMac } from "../../lib/mac-address.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { PROTOCOL_NAMES, type PortMatch, type Protocol } from "../rule.ts";
@@ -79,7 +80,7 @@ export const text = v.string("want a text");
 
 /** One of a few texts. */
 export function oneOf<const V extends readonly string[]>(...values: V) {
-  return v.picklist(values, `want ${values.map((value) => JSON.stringify(value)).join(", ")}`);
+  return v.picklist(values, `want ${toChoice(values.map((value) => JSON.stringify(value)))}`);
 }
 
 /** A list of any length. */

@@ -1,5 +1,6 @@
 /** `completion`: scripts that ask this program what may come next. */
 
+import { toChoice } from "../../lib/choice.ts";
 import { quote } from "../../lib/quote.ts";
 import { EXIT, UsageError } from "../failures/failure.ts";
 import type { Cli } from "../io.ts";
@@ -58,7 +59,7 @@ complete -c kubectl-netplug -a '(__netplugctl_complete)'
 /** Prints the script for a shell. */
 export async function completion(cli: Cli, _flags: object, shell: string): Promise<number> {
   const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
-  if (script === undefined) throw new UsageError(`make completion for ${quote(shell)}: want ${Object.keys(SCRIPTS).join(", ")}`);
+  if (script === undefined) throw new UsageError(`make completion for ${quote(shell)}: want ${toChoice(Object.keys(SCRIPTS))}`);
   cli.io.stdout.write(script);
   return EXIT.done;
 }

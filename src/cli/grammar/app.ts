@@ -1,6 +1,7 @@
 /** The commands of netplugctl as data. Help, completion and parsing follow from it; an implementation is loaded when it runs. */
 
 import { type Application, buildApplication, buildCommand, buildRouteMap, text_en } from "@stricli/core";
+import { toChoice } from "../../lib/choice.ts";
 import { quote } from "../../lib/quote.ts";
 import type { LedgerFlags } from "../commands/ledger.ts";
 import type { VersionFlags } from "../commands/version.ts";
@@ -39,7 +40,7 @@ const VERBS = ["ADD", "DEL"] as const;
 function parseVerb(text: string): string {
   const verb = text.toUpperCase();
   if (VERBS.some((known) => known === verb)) return verb;
-  throw new UsageError(`got ${quote(text)}, want ${VERBS.join(" or ")}`);
+  throw new UsageError(`got ${quote(text)}, want ${toChoice(VERBS)}`);
 }
 
 const ledger = buildCommand<LedgerFlags, [], CliContext>({
@@ -184,7 +185,7 @@ export function buildCli(name: string, command: NamedCommand): Application<CliCo
           if (input.startsWith("-")) return `${name}: ${toStrayFault(input, command, "there is none before a command")}`;
           // Of a letter each short word is near.
           const isHint = corrections.length > 0 && input.length > 1 && commandMeantBy([input]) === undefined;
-          return `${name}: find command ${quote(input)}: there is none${isHint ? `, did you mean ${corrections.map((one) => one.replaceAll("`", '"')).join(" or ")}?` : ""}`;
+          return `${name}: find command ${quote(input)}: there is none${isHint ? `, did you mean ${toChoice(corrections.map((one) => one.replaceAll("`", '"')))}?` : ""}`;
         },
       },
     },

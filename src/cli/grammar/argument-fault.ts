@@ -11,6 +11,7 @@ import {
   UnsatisfiedFlagError,
   UnsatisfiedPositionalError,
 } from "@stricli/core";
+import { toChoice } from "../../lib/choice.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
@@ -45,11 +46,11 @@ export function toArgumentFault(thrown: unknown, command: NamedCommand): string 
   if (thrown instanceof FlagNotFoundError)
     return toNoOption(
       `--${thrown.input}`,
-      optionMeantBy(thrown.input, command) ?? thrown.corrections.map((one) => `--${toKebab(one)}`).join(" or "),
+      optionMeantBy(thrown.input, command) ?? toChoice(thrown.corrections.map((one) => `--${toKebab(one)}`)),
     );
   if (thrown instanceof AliasNotFoundError) return `read option ${quote(`-${thrown.input}`)}: there is none`;
   if (thrown instanceof EnumValidationError)
-    return `read option "--${thrown.externalFlagName}": got ${quote(thrown.input)}, want ${thrown.values.join(", ")}`;
+    return `read option "--${thrown.externalFlagName}": got ${quote(thrown.input)}, want ${toChoice(thrown.values)}`;
   if (thrown instanceof UnsatisfiedFlagError) return `read option "--${thrown.externalFlagName}": got none, want it with a value`;
   if (thrown instanceof UnexpectedPositionalError)
     return `read arguments: got ${quote(thrown.input)}, want ${thrown.expectedCount === 0 ? "options only" : `no more than ${thrown.expectedCount}`}`;

@@ -200,6 +200,11 @@ describe("hostile input", () => {
     expect(performance.now() - start).toBeLessThan(1_000);
   });
 
+  test("a verb that CNI does not have is refused with those that it has", () => {
+    const message = 'read CNI_COMMAND: got "FLY", want ADD, DEL, CHECK, STATUS, GC or VERSION';
+    expect(refusalOf('{"name": "x"}', "FLY").message).toBe(message);
+  });
+
   test("a broken document does not show what is in it", () => {
     expect(refusalOf('{"etcd_password": s3cret}').message).toBe("read network config: line 1, column 19: want a value");
   });

@@ -96,7 +96,7 @@ function requireVersion(version: string): CniVersion {
 
 function requireVerb(command: string, version: CniVersion): CniVerb {
   if (!isVerb(command)) {
-    throw new NetplugError("badEnvironment", `read CNI_COMMAND: got ${quote(command)}, want ${VERBS.join(", ")}`);
+    throw new NetplugError("badEnvironment", `read CNI_COMMAND: got ${quote(command)}, want ${VERBS.slice(0, -1).join(", ")} or VERSION`);
   }
   if (hasVerb(version, command)) return command;
   throw new NetplugError("incompatibleVersion", `call ${command} in CNI ${version}: want ${firstVersionOf(command)} or later`, {

@@ -153,7 +153,7 @@ describe("environment", () => {
       { KUBERNETES_NODE_NAME: "rack/1" },
       'read KUBERNETES_NODE_NAME: got "rack/1", want letters, digits, ".", "_" and "-", a letter or digit first and last, at most 253',
     ],
-    [{ LOG_LEVEL: "trace" }, 'read LOG_LEVEL: got "trace", want "ERROR", "WARNING", "INFO", "DEBUG"'],
+    [{ LOG_LEVEL: "trace" }, 'read LOG_LEVEL: got "trace", want "ERROR", "WARNING", "INFO" or "DEBUG"'],
     [{ DATASTORE_TYPE: "etcd" }, 'read DATASTORE_TYPE: got "etcd", want "etcdv3" or "kubernetes"'],
     [{ NETPLUG_DATASTORE_TYPE: "etcd" }, 'read NETPLUG_DATASTORE_TYPE: got "etcd"'],
     [{ ETCD_ENDPOINTS: "http://a", ETCD_DISCOVERY_SRV: "b" }, "got ETCD_ENDPOINTS and ETCD_DISCOVERY_SRV, want only one of them"],
@@ -165,7 +165,7 @@ describe("environment", () => {
     [{ ETCD_DISCOVERY_SRV: "http://a" }, 'read ETCD_DISCOVERY_SRV: got "http://a", want a domain name'],
     [{ NETPLUG_ETCD_ENDPOINTS: "http://me:secret@a" }, "parse NETPLUG_ETCD_ENDPOINTS: got one with user or password"],
     [{ KUBERNETES_SERVICE_HOST: "a" }, "got one of them, want both or none"],
-    [{ ...POD, KUBERNETES_SERVICE_PROTOCOL: "ftp" }, 'read KUBERNETES_SERVICE_PROTOCOL: got "ftp", want "https", "http"'],
+    [{ ...POD, KUBERNETES_SERVICE_PROTOCOL: "ftp" }, 'read KUBERNETES_SERVICE_PROTOCOL: got "ftp", want "https" or "http"'],
   ])("%j is refused, naming the variable", (env, message) => expect(() => settingsOf(env)).toThrow(message));
 
   test("SLEEP is refused beside --once, too, which needs it not", () =>

@@ -1,6 +1,7 @@
 /** Reading variables of the environment: one that is empty is absent, one that makes no sense is refused. */
 
 import { hasControlCharacter } from "../../lib/characters.ts";
+import { toChoice } from "../../lib/choice.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 
@@ -69,7 +70,7 @@ export function readChoice<W extends string>(env: Environment, name: string, val
   const text = readText(env, name);
   if (text === undefined) return undefined;
   const found = values.find((value) => value.toLowerCase() === text.toLowerCase());
-  if (found === undefined) throw fault(name, text, values.map((value) => quote(value)).join(", "));
+  if (found === undefined) throw fault(name, text, toChoice(values.map((value) => quote(value))));
   return found;
 }
 

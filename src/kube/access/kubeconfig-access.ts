@@ -1,6 +1,7 @@
 /** What one context of a kubeconfig comes down to. */
 
 import { isDnsLabel } from "../../lib/characters.ts";
+import { toChoice } from "../../lib/choice.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
@@ -63,14 +64,14 @@ function find(config: Kubeconfig, kind: "context" | "cluster" | "user", name: st
   const all = { context: config.contexts, cluster: config.clusters, user: config.users }[kind];
   const entry = all.get(name);
   if (entry !== undefined) return entry;
-  const by = namedBy === undefined ? toChoice([...all.keys()]) : `, which ${namedBy.label} names`;
+  const by = namedBy === undefined ? toWanted([...all.keys()]) : `, which ${namedBy.label} names`;
   throw new NetplugError("invalidConfig", `read ${config.label}: it has no ${kind} ${quote(name)}${by}`);
 }
 
 /** Names to choose from, for a message; a cloud's kubeconfig can have dozens. */
-function toChoice(names: readonly string[]): string {
+function toWanted(names: readonly string[]): string {
   if (names.length === 0) return "";
-  return `, want ${names.slice(0, MAX_NAMED).map(quote).join(" or ")}${names.length > MAX_NAMED ? ", or another of it" : ""}`;
+  return `, want ${toChoice([...names.slice(0, MAX_NAMED).map(quote), ...(names.length > MAX_NAMED ? ["another of it"] : [])])}`;
 }
 
 /** The server that settings name, which beats that of the cluster. */

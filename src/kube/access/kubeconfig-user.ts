@@ -1,6 +1,7 @@
 /** How the user of a kubeconfig proves who it is: certificate, token, password or exec plugin, and whom it acts as. */
 
 import { hasControlCharacter } from "../../lib/characters.ts";
+import { toChoice } from "../../lib/choice.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
@@ -52,7 +53,7 @@ function toExecPlugin(user: KubeconfigEntry, cluster: KubeconfigEntry | undefine
   if (command === undefined) throw new NetplugError("invalidConfig", `read ${exec.label}: it has no command`);
   if (apiVersion === undefined || !EXEC_VERSIONS.includes(apiVersion)) {
     const got = apiVersion === undefined ? "none" : quote(apiVersion);
-    throw new NetplugError("invalidConfig", `read apiVersion of ${exec.label}: got ${got}, want ${EXEC_VERSIONS.map(quote).join(" or ")}`);
+    throw new NetplugError("invalidConfig", `read apiVersion of ${exec.label}: got ${got}, want ${toChoice(EXEC_VERSIONS.map(quote))}`);
   }
   return {
     command: command.includes("/") ? resolvePath(command, user) : command,

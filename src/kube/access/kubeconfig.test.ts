@@ -136,14 +136,14 @@ describe("a kubeconfig", () => {
       "without the context",
       { "/etc/k/config": YAML },
       "three",
-      'read kubeconfig "/etc/k/config": it has no context "three", want "one" or "two" or "no-cluster" or "no-user" or "anonymous"',
+      'read kubeconfig "/etc/k/config": it has no context "three", want "one", "two", "no-cluster", "no-user" or "anonymous"',
     ],
     ["without any context", { "/etc/k/config": "clusters: []" }, "three", 'read kubeconfig "/etc/k/config": it has no context "three"'],
     [
       "of many contexts without the one",
       { "/etc/k/config": JSON.stringify({ contexts: [..."abcdef"].map((name) => ({ name, context: {} })) }) },
       "three",
-      'read kubeconfig "/etc/k/config": it has no context "three", want "a" or "b" or "c" or "d" or "e", or another of it',
+      'read kubeconfig "/etc/k/config": it has no context "three", want "a", "b", "c", "d", "e" or another of it',
     ],
     [
       "without the cluster",

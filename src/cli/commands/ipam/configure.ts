@@ -19,7 +19,7 @@ export async function ipamConfigure(cli: Cli, flags: IPAMConfigurationSpec): Pro
   );
   if (changes.length === 0)
     throw new UsageError(
-      "read options: got none, want one of --strict-affinity, --auto-allocate-blocks, --max-blocks-per-host, --ip-cooldown-seconds",
+      "read options: got none, want --strict-affinity, --auto-allocate-blocks, --max-blocks-per-host or --ip-cooldown-seconds",
     );
   const ref = { kind: "IPAMConfiguration", name: SINGLETON_NAME } as const;
   const changed = (metadata: object, spec: object) =>

@@ -24,7 +24,7 @@ export interface ReleaseFlags {
 export async function ipamRelease(cli: Cli, { ip, fromReport }: ReleaseFlags): Promise<number> {
   if (ip !== undefined && fromReport === undefined) return await releaseOne(cli, ip);
   if (ip === undefined && fromReport !== undefined) return await (await import("./release-report.ts")).ipamReleaseReport(cli, fromReport);
-  throw new UsageError("choose what to release: want one of --ip, --from-report");
+  throw new UsageError("choose what to release: want either --ip or --from-report");
 }
 
 /** Fails when nobody has it. */

@@ -25,7 +25,7 @@ export interface SplitFlags {
 
 /** Blocks and workloads stay as they are; the datastore must be locked. What was interrupted is finished by the same command. */
 export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Promise<number> {
-  if ((flags.name === undefined) === (flags.cidr === undefined)) throw new UsageError("choose pool: want one of --name, --cidr");
+  if ((flags.name === undefined) === (flags.cidr === undefined)) throw new UsageError("choose pool: want either --name or --cidr");
   return await withDatastore(cli, async (datastore) => {
     /** Names of parts that others have made; undefined until that is known. */
     let before: ReadonlySet<string> | undefined;
