@@ -23,6 +23,7 @@ export const AT_EMPTY_PATH = 0x1000;
 // unistd.h: access
 export const X_OK = 1;
 export const W_OK = 2;
+export const R_OK = 4;
 
 // poll.h
 export const POLLIN = 1;

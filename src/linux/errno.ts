@@ -147,6 +147,7 @@ export const ENOMEM = 12;
 export const EEXIST = 17;
 export const ENODEV = 19;
 export const ENOTDIR = 20;
+export const EISDIR = 21;
 export const EINVAL = 22;
 export const ENFILE = 23;
 export const EMFILE = 24;

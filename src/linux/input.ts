@@ -2,9 +2,12 @@
 
 import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import { toSourceText } from "../lib/source-name.ts";
-import { O_RDONLY } from "./constants.ts";
+import { O_RDONLY, R_OK } from "./constants.ts";
+import { EISDIR, toErrnoText } from "./errno.ts";
 import { isPipe } from "./file-type.ts";
 import { linuxFiles, openFile, readToEnd } from "./files.ts";
+import { check } from "./kernel-error.ts";
+import { libc, toCString } from "./libc.ts";
 import { type FileStat, statPath } from "./stat.ts";
 
 /** A file that is read in parts. */
@@ -29,7 +32,11 @@ export async function readInput(source: string, limitBytes: number, what?: strin
   if (stat !== undefined && isPipe(stat)) return await readStream(Bun.file(source), name, limitBytes);
   if (stat?.isFolder === true) throw new NetplugError("ioFailure", `read ${name}: ${FOLDER}`);
   if (stat?.isRegular === true) requireAtMost(stat.sizeBytes, name, limitBytes);
-  return linuxFiles.readText(source);
+  try {
+    return linuxFiles.readText(source);
+  } catch (cause) {
+    throw unread(name, cause);
+  }
 }
 
 /** Whether what a path leads to gives its content to one reader only, who may have to wait for it. */
@@ -61,11 +68,18 @@ async function readStream(file: { stream(): ReadableStream<Uint8Array> }, name: 
   try {
     bytes = await readBytes(file.stream(), limitBytes);
   } catch (cause) {
-    const isFolder = cause instanceof Error && "code" in cause && cause.code === "EISDIR";
-    throw new NetplugError("ioFailure", `read ${name}: ${isFolder ? FOLDER : messageOf(cause)}`, { cause });
+    throw unread(name, cause);
   }
   requireAtMost(bytes.length, name, limitBytes);
   return new TextDecoder().decode(bytes);
+}
+
+/** In the words of all messages what the kernel said, whoever passes that on: Node and Bun have words of their own. */
+function unread(name: string, cause: unknown): NetplugError {
+  const errno = cause instanceof Error && "errno" in cause && typeof cause.errno === "number" ? Math.abs(cause.errno) : undefined;
+  if (errno === undefined && cause instanceof NetplugError) return cause;
+  const why = errno === undefined ? messageOf(cause) : errno === EISDIR ? FOLDER : toErrnoText(errno);
+  return new NetplugError("ioFailure", `read ${name}: ${why}`, { cause });
 }
 
 function requireAtMost(sizeBytes: number, name: string, limitBytes: number): void {
@@ -95,22 +109,21 @@ const MAX_PIPED_LOG_BYTES = 256 * 1024 * 1024;
  */
 export async function openLog(source: string): Promise<PartedFile | undefined> {
   const path = source === "-" ? "/dev/stdin" : source;
-  const { accessSync, constants, statSync } = await import("node:fs");
+  const name = `log ${toSourceText(source)}`;
   const file = Bun.file(path);
   try {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    if (stats === undefined || stats.isDirectory()) return undefined;
-    accessSync(path, constants.R_OK);
-    if (stats.isFile()) return { sizeBytes: stats.size, read: (start, end) => file.slice(start, end).bytes() };
-    const stream = source === "-" ? Bun.stdin.stream() : stats.isFIFO() ? file.stream() : undefined;
+    const stat = statPath(path);
+    if (stat === undefined || stat.isFolder) return undefined;
+    check(libc().access(toCString(path), R_OK), "open", path, "ioFailure");
+    if (stat.isRegular) return { sizeBytes: stat.sizeBytes, read: (start, end) => file.slice(start, end).bytes() };
+    const stream = source === "-" ? Bun.stdin.stream() : isPipe(stat) ? file.stream() : undefined;
     const bytes =
       stream === undefined
         ? new TextEncoder().encode(linuxFiles.readText(path)) // a device, which cannot be waited for
         : await readBytes(stream, MAX_PIPED_LOG_BYTES);
     if (bytes.length <= MAX_PIPED_LOG_BYTES) return { sizeBytes: bytes.length, read: async (start, end) => bytes.subarray(start, end) };
   } catch (cause) {
-    if (cause instanceof NetplugError) throw cause;
-    throw new NetplugError("ioFailure", `read log ${toSourceText(source)}: ${messageOf(cause)}`, { cause });
+    throw unread(name, cause);
   }
-  throw new NetplugError("ioFailure", `read log ${toSourceText(source)}: it is larger than ${MAX_PIPED_LOG_BYTES} bytes, want a file`);
+  throw new NetplugError("ioFailure", `read ${name}: it is larger than ${MAX_PIPED_LOG_BYTES} bytes, want a file`);
 }

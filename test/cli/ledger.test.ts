@@ -1,5 +1,7 @@
 import { beforeEach, expect, test } from "bun:test";
-import { appendFileSync, truncateSync } from "node:fs";
+import { appendFileSync, symlinkSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import { quote } from "../../src/lib/quote.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { ledgerLine as line } from "../support/cli/ledger-line.ts";
 
@@ -73,8 +75,28 @@ test("a log that is not there is told, with what to do", async () => {
       /^netplugctl: read log ".*none\.log": there is no such file; the plugin writes it on the node .* "log_file_path"\nnext: netplugctl ledger --file FILE\n$/,
     ),
   });
-  const folder = { status: 1, stderr: `netplugctl: read log "${world.folder}": it is a folder\nnext: netplugctl ledger --file FILE\n` };
+  const folder = {
+    status: 1,
+    stderr: `netplugctl: read log "${world.folder}": it is a folder, want a file\nnext: netplugctl ledger --file FILE\n`,
+  };
   expect(await world.ctl(["ledger", "--file", world.folder])).toMatchObject(folder);
+});
+
+test("why a log or a config file cannot be read is told in the words of all messages", async () => {
+  const loop = join(world.folder, "loop");
+  symlinkSync(loop, loop);
+  const long = "x".repeat(256);
+  for (const [path, reason] of [
+    [loop, "ELOOP (too many levels of symbolic links)"],
+    [long, "ENAMETOOLONG (file name too long)"],
+  ] as const) {
+    const failure = (what: string) => ({ status: 1, stdout: "", stderr: `netplugctl: read ${what}${quote(path)}: ${reason}\n` });
+    expect(await world.ctl(["ledger", "--file", path])).toEqual(failure("log "));
+    expect(await world.ctl(["get", "ipp", "-c", path])).toEqual(failure("config file "));
+    expect(await world.ctl(["ipam", "release", "--from-report", path])).toEqual(failure(""));
+  }
+  const below = join(world.file("a.log", ""), "cni.log");
+  expect((await world.ctl(["ledger", "--file", below])).stderr).toContain(": there is no such file; ");
 });
 
 test("that there is no entry is told, and why that may be", async () => {

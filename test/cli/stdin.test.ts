@@ -15,9 +15,9 @@ function bash(line: string): readonly [status: number, stdout: string, stderr: s
 test.each([
   ["validate -f - </", "stdin: it is a folder, want a file"],
   ["ipam release --from-report - </", "stdin: it is a folder, want a file"],
-  ["validate -f - 0>/dev/null", "stdin: EBADF: bad file descriptor"],
+  ["validate -f - 0>/dev/null", "stdin: EBADF (bad file descriptor)"],
   ["get ipp -c - </", "config file stdin: it is a folder, want a file"],
-  ["get ipp -c - 0>/dev/null", "config file stdin: EBADF: bad file descriptor"],
+  ["get ipp -c - 0>/dev/null", "config file stdin: EBADF (bad file descriptor)"],
   ["get ipp -c - < <(yes | head -c 1048577)", "config file stdin: got more than 1048576 bytes, want fewer"],
 ])("%s fails with its reason", (line, reason) => {
   const [status, stdout, stderr] = bash(`$netplugctl ${line}`);
@@ -30,8 +30,12 @@ test("a log may come from there, named as other input from there is", () => {
   const [status, stdout, stderr] = bash(`printf %s '${ledgerLine(1)}' | $netplugctl ledger --file -`);
   expect([status, stdout, stderr]).toEqual([0, expect.stringContaining("16:00:01.000Z   ADD "), ""]);
   expect(bash("$netplugctl ledger --file - </dev/null")).toEqual([0, "", expect.stringMatching(/^no entries in stdin; the plugin/)]);
-  expect(bash("$netplugctl ledger --file - 0>/dev/null")).toEqual([1, "", expect.stringMatching(/^netplugctl: read log stdin: EBADF/)]);
-  expect(bash("$netplugctl ledger --file - </")).toEqual([1, "", expect.stringMatching(/^netplugctl: read log stdin: it is a folder\n/)]);
+  expect(bash("$netplugctl ledger --file - 0>/dev/null")).toEqual([1, "", "netplugctl: read log stdin: EBADF (bad file descriptor)\n"]);
+  expect(bash("$netplugctl ledger --file - </")).toEqual([
+    1,
+    "",
+    expect.stringMatching(/^netplugctl: read log stdin: it is a folder, want a file\n/),
+  ]);
 });
 
 test("it may be a socket, as what Node and Bun start has it", async () => {

@@ -83,7 +83,7 @@ async function readEntries({ io }: Cli, { file, last, container = "", pod, verb 
   }
   if (isThere) return { entries: found.toReversed(), others };
   if (io.files.list(file === "-" ? "/dev/stdin" : file) !== undefined)
-    throw new CommandFailed(`read log ${toSourceText(file)}: it is a folder`, { next: "ledger --file FILE" });
+    throw new CommandFailed(`read log ${toSourceText(file)}: it is a folder, want a file`, { next: "ledger --file FILE" });
   throw new CommandFailed(
     `read log ${toSourceText(file)}: there is no such file; the plugin writes it on the node that runs the pods, when the network config sets "log_file_path"`,
     { next: "ledger --file FILE" },
