@@ -34,7 +34,8 @@ export function parseValue(text: string, wanted: string): unknown {
   try {
     return parseJson(text, { maxDepth: 8 });
   } catch (error) {
-    throw new MalformedValue(wanted, messageOf(error));
+    // Of what does not even begin as wanted, no place tells anything.
+    throw new MalformedValue(wanted, /^\s*[[{]/.test(text) ? messageOf(error) : "it is no JSON");
   }
 }
 

@@ -54,7 +54,7 @@ function scan(text: string): Scanner {
     if (takeChar("{")) return takeList("}", takeMember);
     if (takeChar("[")) return takeList("]", takeValue);
     if (text[at] === '"') return takeString() ? undefined : "a text that ends and has no raw control character";
-    return take(numberOrWord) ? undefined : "a value";
+    return take(numberOrWord) ? undefined : "a value, in double quotes if it is text";
   };
   const takeMember = (): string | undefined => {
     take(space);

@@ -206,7 +206,9 @@ describe("hostile input", () => {
   });
 
   test("a broken document does not show what is in it", () => {
-    expect(refusalOf('{"etcd_password": s3cret}').message).toBe("read network config: line 1, column 19: want a value");
+    expect(refusalOf('{"etcd_password": s3cret}').message).toBe(
+      "read network config: line 1, column 19: want a value, in double quotes if it is text",
+    );
   });
 
   test("whatever stands under the keys, the outcome is a config or an error that names what is wrong", () => {

@@ -40,7 +40,14 @@ export function readSourcePrefixes(source: AnnotationSource): readonly Prefix[] 
 /** A MAC address for the pod's end of the link; the host's end has another. */
 export function readHardwareAddress(source: AnnotationSource): MacAddress {
   const mac = tryParseMac(source.value);
-  if (mac === undefined) throw malformed(source, "a unicast MAC address such as 02:00:5e:10:00:01");
+  if (mac === undefined) {
+    const isMulticast = /^.[13579bdf][:-]/i.test(source.value);
+    throw malformed(
+      source,
+      "a unicast MAC address such as 02:00:5e:10:00:01",
+      isMulticast ? "with an odd first octet it is multicast" : undefined,
+    );
+  }
   if (mac === HOST_MAC) throw malformed(source, "a unicast MAC address that is not the host side's");
   return mac;
 }
