@@ -6,7 +6,7 @@ import { fileSettingsOf } from "./access/config-file.ts";
 import { buildCli, commandOf } from "./grammar/app.ts";
 import { toStrayFault } from "./grammar/argument-fault.ts";
 import { type CliContext, NO_PROPOSALS } from "./grammar/context.ts";
-import { EXIT, statusOf, toFailureText, UsageError } from "./failures/failure.ts";
+import { EXIT, statusOf, toFailureText, UsageError, usageErrorIn } from "./failures/failure.ts";
 import { type Invocation, toCommandLine } from "./failures/suggested-commands.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
@@ -28,7 +28,8 @@ export async function runCli(argv: readonly string[], givenIo: CliIo, program = 
   const io = argv[0] === "__complete" ? withoutPipes(givenIo) : withPipesOnce(withStdinOnce(withProgress(givenIo)));
   let command: readonly string[] = [];
   let options: GlobalOptions = {};
-  const report = (thrown: unknown): number => {
+  const report = (failure: unknown): number => {
+    const thrown = usageErrorIn(failure) ?? failure;
     const text = toFailureText(thrown, { program, options }, command);
     io.stderr.write(io.stderr.isTerminal ? text.replace(/^[^\n]*/, red) : text);
     return statusOf(thrown, command);

@@ -26,6 +26,26 @@ test.each([
   expect(stderr.trimEnd()).not.toContain("\n");
 });
 
+test.each([
+  "validate -f - -f /dev/stdin",
+  "validate -f /dev/stdin -f -",
+  "validate -f - -f /proc/self/fd/0",
+  "-c /dev/fd/0 apply -f -",
+  "--kubeconfig /dev/stdin apply -f -",
+  "--kubeconfig /dev/fd/0 delete -f /dev/stdin",
+])("a pipe that %j names twice, whatever it is called, is refused", (line) => {
+  const [status, stdout, stderr] = bash(
+    `echo '{"kind":"IPPool","metadata":{"name":"a"},"spec":{"cidr":"10.65.0.0/16"}}' | $netplugctl ${line}`,
+  );
+  expect([status, stdout]).toEqual([2, ""]);
+  expect(stderr).toMatch(/^netplugctl: read stdin: got it twice, want it once\nnext: netplugctl (validate|apply|delete) --help\n$/);
+});
+
+test("what is no pipe may be named twice", () => {
+  const nothing = "netplugctl: read /dev/stdin, stdin: got no object, want at least one in YAML or JSON\n";
+  expect(bash("$netplugctl validate -f /dev/stdin -f - </dev/null")).toEqual([1, "", nothing]);
+});
+
 test("a log may come from there, named as other input from there is", () => {
   const [status, stdout, stderr] = bash(`printf %s '${ledgerLine(1)}' | $netplugctl ledger --file -`);
   expect([status, stdout, stderr]).toEqual([0, expect.stringContaining("16:00:01.000Z   ADD "), ""]);

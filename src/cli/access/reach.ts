@@ -84,7 +84,10 @@ function adviceForKubeconfig(
   cli: Cli,
 ): Advice | undefined {
   if (!/\bkubeconfig "/.test(message)) return undefined;
-  if (kubeconfig !== undefined) return { text: `the kubeconfig is the one that ${originOf("kubeconfig", cli)} names` };
+  if (kubeconfig !== undefined) {
+    const stdin = kubeconfig === "-" ? "; - is a file there, and stdin is /dev/stdin" : "";
+    return { text: `the kubeconfig is the one that ${originOf("kubeconfig", cli)} names${stdin}` };
+  }
   return apiRoot === undefined && defaultKubeconfig !== undefined ? { text: "the kubeconfig is the default one" } : undefined;
 }
 

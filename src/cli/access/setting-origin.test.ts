@@ -24,6 +24,10 @@ test.each<[Record<string, string>, string]>([
     { DATASTORE_TYPE: "kubernetes", KUBECONFIG: "/none" },
     'read kubeconfig "/none": no such file\n  the kubeconfig is the one that KUBECONFIG names',
   ],
+  [
+    { DATASTORE_TYPE: "kubernetes", KUBECONFIG: "-" },
+    'read kubeconfig "-": no such file\n  the kubeconfig is the one that KUBECONFIG names; - is a file there, and stdin is /dev/stdin\n',
+  ],
   [{ ETCD_ENDPOINTS: "http://a:b:c" }, 'parse ETCD_ENDPOINTS "http://a:b:c": want http://host:port'],
   [
     { NETPLUG_ETCD_ENDPOINTS: "http://u:p@a" },

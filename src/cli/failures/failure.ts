@@ -29,6 +29,12 @@ interface CommandFailedOptions {
   readonly status?: number;
 }
 
+/** The wrong usage behind a failure: whoever reads a file for us does not know that a command line named it wrongly. */
+export function usageErrorIn(thrown: unknown): UsageError | undefined {
+  if (thrown instanceof UsageError) return thrown;
+  return thrown instanceof Error ? usageErrorIn(thrown.cause) : undefined;
+}
+
 /** What was asked for was refused or cannot be done. */
 export class CommandFailed extends Error {
   override readonly name = "CommandFailed";

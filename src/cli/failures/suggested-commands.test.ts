@@ -32,7 +32,6 @@ test("the next command goes to the datastore that the options name", async () =>
 });
 
 test.each([
-  ["-", "FILE"],
   ["/dev/stdin", "FILE"],
   ["/dev/fd/63", "FILE"],
   ["/dev/fd/63:/k:/proc/self/fd/11", "FILE:/k:FILE"],
@@ -43,6 +42,11 @@ test.each([
   expect(toCommandLine({ program: "netplugctl", options }, "init")).toBe(
     `netplugctl --config ${word} --kubeconfig ${word} --context - init`,
   );
+});
+
+test("only of --config is - stdin: of a kubeconfig it is a file of that name", () => {
+  const options = { config: "-", kubeconfig: "-" };
+  expect(toCommandLine({ program: "netplugctl", options }, "init")).toBe("netplugctl --config FILE --kubeconfig - init");
 });
 
 test("who names a cluster and gets etcd is warned", async () => {

@@ -14,13 +14,14 @@ export type Invocation = Pick<Cli, "program" | "options">;
 export function toCommandLine({ program, options }: Invocation, command: string): string {
   const given = (["config", "kubeconfig", "context"] as const).flatMap((name) => {
     const value = options[name];
-    return value === undefined ? [] : [`--${name}`, name === "context" ? toWord(value) : toFileWord(value)];
+    if (value === undefined) return [];
+    return [`--${name}`, name === "context" ? toWord(value) : name === "config" && value === "-" ? "FILE" : toFileWord(value)];
   });
   return [program, ...given, command].join(" ");
 }
 
-/** Names under which only the process itself finds a file: stdin, and what a shell's `<(command)` gives. */
-const OF_THIS_PROCESS = /(?<=^|:)(?:-|\/dev\/stdin|\/(?:dev|proc\/self)\/fd\/\d+)(?=:|$)/g;
+/** Names under which only the process itself finds a file: stdin, and what a shell's `<(command)` gives. A file may be called `-`. */
+const OF_THIS_PROCESS = /(?<=^|:)(?:\/dev\/stdin|\/(?:dev|proc\/self)\/fd\/\d+)(?=:|$)/g;
 
 /** A file, or several with colons between them, as one word of a shell's command line; `FILE` where another process would not find it. */
 export function toFileWord(paths: string): string {
