@@ -2,19 +2,21 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { EtcdClient } from "../../src/datastore/etcd/client/client.ts";
 import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
 import { createGrpcTransport } from "../../src/datastore/etcd/wire/grpc/transport.ts";
 import type { Transport } from "../../src/datastore/etcd/wire/transport.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
+import { systemRandom } from "../../src/lib/random.ts";
 import type { KeyPair } from "../support/servers/certificates.ts";
 import { createCertificateFolder } from "../support/servers/certificates.ts";
 import { startEtcd } from "../support/servers/etcd.ts";
 import { eventually } from "../support/time/eventually.ts";
 import { share } from "../support/share.ts";
 import { TcpProxy } from "../support/servers/tcp-proxy.ts";
-import { openEtcd } from "./open-etcd.ts";
+import { openEtcd, testFiles } from "./open-etcd.ts";
 import { makePool, poolRef } from "./resources.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { commit, create, namesIn, use } from "./steps.ts";
@@ -104,6 +106,16 @@ describe.concurrent("a certificate's name", () => {
       const watch = startWatch(open(pair), ["IPPool"], new AbortController().signal);
       expect((await failureOf(watch.next())).message).toContain(`; check the etcd user "${name}", the common name in `);
     }
+  });
+
+  test("is told, too, where a watch that has begun is ended for want of a permission", async () => {
+    const pair = ca.issueClient("reader");
+    const ports = { clock: systemClock, random: systemRandom, files: testFiles };
+    const client = new EtcdClient({ endpoints: [server.endpoint], ...pair, caCertFile: ca.certFile }, ports);
+    const ranges = ["/netplug/", "/another/"].map((key) => ({ key, end: `${key.slice(0, -1)}0`, startRevision: 1n }));
+    const all = Array.fromAsync(client.watch(ranges, AbortSignal.timeout(10_000)));
+    expect((await failureOf(all)).message).toEndWith(denial("reader", pair).slice(denial("reader", pair).indexOf("; ")));
+    client.close();
   });
 
   test("is not told where there is a user besides", async () => {

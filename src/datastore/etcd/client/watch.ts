@@ -45,13 +45,20 @@ export async function* watchOneEndpoint(
     }
   } catch (thrown) {
     if (thrown instanceof NetplugError) throw thrown;
-    const failure = toFailure(thrown);
+    const failure = await withUser(connections.access, endpoint, toFailure(thrown));
     endpoints.onFailure(endpoint);
     const failureClass = classify(failure);
     throw failedError("watch", [{ endpoint, failure }], hasBegun && isFixedByReconnect(failureClass) ? "try-elsewhere" : failureClass);
   } finally {
     connection.abort();
   }
+}
+
+/** The same failure, with the user if etcd denies something: only within a call it is known by which certificate we are let in. */
+async function withUser(access: Access, endpoint: string, failure: EtcdFailure): Promise<EtcdFailure> {
+  if (failure.status !== STATUS.permissionDenied || failure.advice !== undefined) return failure;
+  const failed = access.call(endpoint, new AbortController().signal, () => Promise.reject(failure));
+  return await failed.catch((thrown: unknown) => (thrown instanceof EtcdFailure ? thrown : failure));
 }
 
 interface Wanted {
