@@ -16,6 +16,8 @@ const client = text(root.issueClient("me"));
 const authority = root.issueAuthority("intermediate");
 const expired = root.issueAuthority("expired", -1);
 const forServers = root.issueAuthority("for-servers", 1, "serverAuth");
+/** Below one that has expired. */
+const lower = expired.issueAuthority("lower");
 const { validFrom, validTo } = new X509Certificate(client);
 const [from, to] = [Date.parse(validFrom), Date.parse(validTo)];
 const toText = (ms: number): string => new Date(ms).toISOString();
@@ -42,14 +44,30 @@ test("it must be for clients, or for everything", () => {
   expect(findCertificateFault(text(authority), to)).toBeUndefined();
 });
 
+const EXPIRED = expect.stringMatching(/^it expired at 20.+Z: renew it$/) as string;
+
 test.each([
-  ["one that counts", [text(authority)], undefined],
-  ["one that has expired", [text(authority), text(expired)], expect.stringMatching(/^it expired at 20.+Z: renew it$/)],
-  ["one that is for servers", [text(forServers)], NOT_FOR_CLIENTS],
-  ["what nobody can read, and then one that has expired", ["-----BEGIN CERTIFICATE-----\nAAAA\n", text(expired)], expect.any(String)],
-  ["a key", ["-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"], undefined],
-])("of authorities it may be followed by %s", (_what, following, why) => {
-  expect(findCertificateFault([client, ...following].join(""), to)).toEqual(why === undefined ? undefined : { isOfAuthority: true, why });
+  ["one that counts", authority, [text(authority)], undefined],
+  ["one that has expired", expired, [text(authority), text(expired)], EXPIRED],
+  ["one that counts, and the one above it that has expired, in any order", lower, [text(expired), text(lower)], EXPIRED],
+  ["one that is for servers", forServers, [text(forServers)], NOT_FOR_CLIENTS],
+  ["what nobody can read, and then one that has expired", expired, ["-----BEGIN CERTIFICATE-----\nAAAA\n", text(expired)], EXPIRED],
+  ["a key", root, ["-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"], undefined],
+  ["one that has expired, and did not sign it", authority, [text(expired), text(authority), text(forServers)], undefined],
+  ["its own copy, and an authority that signed itself", root, [text(root), text(root)], undefined],
+])("of authorities it may be followed by %s", (_what, issuer, following, why) => {
+  const pem = [text(issuer.issueClient("of-it")), ...following].join("");
+  expect(findCertificateFault(pem, to)).toEqual(why === undefined ? undefined : { isOfAuthority: true, why });
+});
+
+test("of two certificates of the authority one that counts is enough", () => {
+  const at = (name: string): string => `${folder.path}/${name}`;
+  const signed = ["-CA", root.certFile, "-CAkey", at("root.key"), "-set_serial", "99", "-days", "-1"];
+  const extensions = ["-extfile", at("intermediate.ext")];
+  mustRunProgramSync(["openssl", "x509", "-req", "-in", at("intermediate.csr"), ...signed, ...extensions, "-out", at("old.crt")]);
+  const [own, old] = [text(authority.issueClient("of-both")), text({ certFile: at("old.crt") })];
+  expect(findCertificateFault(own + old, to)).toEqual({ isOfAuthority: true, why: EXPIRED });
+  expect(findCertificateFault(own + old + text(authority), to)).toBeUndefined();
 });
 
 test.each(["netplug", "j\u00fcrgen", 'a "b"=c'])("whose it is: %s", (name) => {

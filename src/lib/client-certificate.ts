@@ -11,19 +11,29 @@ export interface CertificateFault {
 }
 
 /**
- * Looks at a certificate and at the authorities that follow it, for what the alert, or the 401, of a server does not say. Whom the server
- * trusts only the server knows.
+ * Looks at a certificate and at the authorities that follow it and have signed it, for what the alert, or the 401, of a server does not say. Whom the
+ * server trusts only the server knows.
  *
  * @param pem leaves out, as a connection does, what has a label that nobody knows
  * @param now milliseconds since 1970
  * @returns undefined when all of them count
  */
 export function findCertificateFault(pem: string, now: number): CertificateFault | undefined {
-  for (const [index, certificate] of readCertificates(pem).entries()) {
-    const why = whyNotValid(certificate, now) ?? whyNotForClients(certificate);
-    if (why !== undefined) return { isOfAuthority: index > 0, why };
+  const others = readCertificates(pem);
+  for (let certificate = others.shift(), isOfAuthority = false; certificate !== undefined; isOfAuthority = true) {
+    const why = whyNotToUse(certificate, now);
+    if (why !== undefined) return { isOfAuthority, why };
+    // Of several with the name that is wanted, one that counts is enough. A server passes over what has signed nothing.
+    const signed: X509Certificate = certificate;
+    const signers = others.filter((other) => signed.checkIssued(other));
+    certificate = signers.find((signer) => whyNotToUse(signer, now) === undefined) ?? signers[0];
+    if (certificate !== undefined) others.splice(others.indexOf(certificate), 1);
   }
   return undefined;
+}
+
+function whyNotToUse(certificate: X509Certificate, now: number): string | undefined {
+  return whyNotValid(certificate, now) ?? whyNotForClients(certificate);
 }
 
 /**
@@ -57,7 +67,7 @@ function whyNotForClients({ keyUsage }: X509Certificate): string | undefined {
   return "it is not for clients, whose extended key usage is clientAuth";
 }
 
-function readCertificates(pem: string): readonly X509Certificate[] {
+function readCertificates(pem: string): X509Certificate[] {
   const parts = pem.split(/(?=-----BEGIN )/).filter((part) => part.includes("CERTIFICATE-----"));
   return parts.flatMap((part) => {
     try {

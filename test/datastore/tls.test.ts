@@ -193,6 +193,14 @@ function issueBelow(name: string, days: number, toFollowing: (authorityFile: str
   return { certFile: certificates.bundle(`${name}-chain.crt`, [certFile, ...toFollowing(authority.certFile)]), keyFile };
 }
 
+/** The same, with an authority behind it that has expired, and did not sign it. */
+function withUnrelated(name: string, { certFile, keyFile }: KeyPair): KeyPair {
+  return { certFile: certificates.bundle(`${name}-and-unrelated.crt`, [certFile, unrelated.certFile]), keyFile };
+}
+
+const unrelated = ca.issueAuthority("unrelated", -1);
+const stranger = third.issueClient("netplug");
+
 const noCertificate = join(certificates.path, "no-certificate.pem");
 writeFileSync(noCertificate, `-----BEGIN HOME MADE CERTIFICATE-----\n${btoa(SECRET)}\n-----END HOME MADE CERTIFICATE-----\n`);
 
@@ -201,10 +209,13 @@ describe.concurrent("a client certificate", () => {
     expect(await use(openEtcd({ endpoints: [mutual.endpoint], ...client, caCertFile: ca.certFile }), "mutual")).toBe("works");
     const below = issueBelow("intermediate-there", 1, (file) => [file]);
     expect(await use(openEtcd({ endpoints: [mutual.endpoint], ...below, caCertFile: ca.certFile }), "mutual-below")).toBe("works");
+    const beside = withUnrelated("beside", client);
+    expect(await use(openEtcd({ endpoints: [mutual.endpoint], ...beside, caCertFile: ca.certFile }), "mutual-beside")).toBe("works");
   });
 
   test.each([
-    ["of a stranger", third.issueClient("netplug"), UNKNOWN_AUTHORITY],
+    ["of a stranger", stranger, UNKNOWN_AUTHORITY],
+    ["of a stranger, with one behind it that has expired and did not sign it", withUnrelated("strange", stranger), UNKNOWN_AUTHORITY],
     ["of a stranger that is for everything", third.issueServer("everything", undefined, "anyExtendedKeyUsage"), UNKNOWN_AUTHORITY],
     [
       "that has expired",
