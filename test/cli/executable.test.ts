@@ -73,7 +73,7 @@ describe("usage", () => {
     for (const command of ["delete", "patch", "label"]) {
       const { stdout } = run([command, "--help"]);
       expect(stdout).not.toContain("ipamblocks");
-      expect(stdout).toMatch(/^ {2}KIND NAME( LABEL)?\.\.\. /m);
+      expect(stdout).toMatch(/^ {2}KIND NAME( \(KEY=VALUE\|KEY-\))?\.\.\. /m);
     }
   });
 

@@ -18,6 +18,13 @@ test.each([
   expect(shown).toMatchObject({ status: 0, stdout: expect.stringContaining(`netplugctl ${asked.replace(/ ?--help/, "")}`), stderr: "" });
 });
 
+test("what a command takes is called alike in its usage and below", async () => {
+  const { stdout } = await run("label --help");
+  expect(stdout).toContain("  netplugctl label [-n NAMESPACE] [--overwrite] KIND NAME (KEY=VALUE|KEY-)...\n");
+  expect(stdout).toContain("ARGUMENTS\n  KIND NAME (KEY=VALUE|KEY-)...  kind and name, then KEY=VALUE to set or KEY- to remove\n");
+  expect((await run("--help")).stdout).toContain("netplugctl COMMAND --help, or netplugctl help COMMAND.\n");
+});
+
 test.each(["--version", "--kubeconfig /nonexistent --version", "--version --client"])("%j tells the version", async (line) => {
   expect(await run(line)).toEqual({ status: 0, stdout: expect.stringMatching(/^netplug v\d+\.\d+\.\d+\n$/), stderr: "" });
 });

@@ -100,6 +100,7 @@ function buildRoot(program: string) {
         "      --context NAME       context of the kubeconfig",
         "",
         "Exit status: 0 done, 1 refused or failed, 2 wrong usage. That of diff is its own: see diff --help.",
+        `Options of a command, kinds and examples: ${program} COMMAND --help, or ${program} help COMMAND.`,
       ].join("\n"),
     },
   });

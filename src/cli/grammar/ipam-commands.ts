@@ -171,7 +171,7 @@ const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({
       fromReport: {
         kind: "parsed",
         parse: String,
-        brief: "a report of ipam check -o json with the addresses; - is stdin",
+        brief: "a report of ipam check -o json with the addresses, - for stdin",
         placeholder: "FILE",
         optional: true,
       },

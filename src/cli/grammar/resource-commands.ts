@@ -30,7 +30,7 @@ function objectWords(placeholder: string, brief: string) {
 const objects = objectWords("KIND [NAME]", "kind (singular, plural or short name) and names, KIND,KIND, or KIND/NAME");
 const namedObjects = objectWords("KIND NAME", "kind (singular, plural or short name) and names, or KIND/NAME");
 const oneObject = objectWords("KIND NAME", "kind (singular, plural or short name) and name, or KIND/NAME");
-const objectAndLabels = objectWords("KIND NAME LABEL", "kind and name, then KEY=VALUE to set or KEY- to remove");
+const objectAndLabels = objectWords("KIND NAME (KEY=VALUE|KEY-)", "kind and name, then KEY=VALUE to set or KEY- to remove");
 
 /** Help of a command that shows or writes objects of kinds. @param examples without the program's name */
 function withKinds(program: string, use: KindUse, brief: string, examples: readonly string[]) {
