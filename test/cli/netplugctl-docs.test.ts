@@ -144,6 +144,7 @@ async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, 
 
   expect(await type(reader, "netplugctl --help")).toContain("netplugctl apply");
   expect(await type(reader, "netplugctl COMMAND --help", { COMMAND: "ipam split" })).toContain("netplugctl ipam split");
+  expect(await type(reader, "netplugctl help COMMAND", { COMMAND: "ipam split" })).toContain("netplugctl ipam split");
 }
 
 onKubernetes("its commands work on the Kubernetes API (needs cluster)", async () => {
