@@ -37,6 +37,8 @@ test.each([
   ["help bogus", 'find command "bogus": there is none', "--help"],
   ["help ipam bogus", 'find command "bogus": there is none', "ipam --help"],
   ["show", 'find command "show": there is none', "ipam show"],
+  ["wait pod/web", 'find command "wait": there is none', "--help"],
+  ["lables node n1", 'find command "lables": there is none, did you mean "label"?', "--help"],
   ["split 4 --name blue", 'find command "split": there is none', "ipam split --help"],
 ])("%j is refused with what to type", async (line, message, next) => {
   expect(await run(line)).toEqual({ status: 2, stdout: "", stderr: `netplugctl: ${message}\nnext: netplugctl ${next}\n` });

@@ -117,7 +117,7 @@ function describeDatastores(program: string): readonly string[] {
 }
 
 /** How similar a proposed command must be: better none than a silly one. */
-const DISTANCE = { threshold: 4, weights: { insertion: 1, deletion: 3, substitution: 2, transposition: 0 } } as const;
+const DISTANCE = { threshold: 3, weights: { insertion: 1, deletion: 3, substitution: 2, transposition: 0 } } as const;
 
 type RoutingTarget = NonNullable<ReturnType<ReturnType<typeof buildRoot>["getRoutingTargetForInput"]>>;
 
