@@ -80,6 +80,13 @@ export class Access {
     }
   }
 
+  /** The same failure, as {@link call} would tell it: for a watch that has begun, and fails later. */
+  async explain(endpoint: string, failure: EtcdFailure): Promise<EtcdFailure> {
+    if (!endpoint.startsWith("https:") || !mayBeOfFiles(failure)) return failure;
+    const tlsFiles = await this.#openTlsFiles();
+    return await tlsFiles.doubt(tlsFiles.read(), failure);
+  }
+
   close(): void {
     this.#transport.close();
   }

@@ -45,7 +45,7 @@ export async function* watchOneEndpoint(
     }
   } catch (thrown) {
     if (thrown instanceof NetplugError) throw thrown;
-    const failure = await withUser(connections.access, endpoint, toFailure(thrown));
+    const failure = await explained(toFailure(thrown), connections.access, endpoint);
     endpoints.onFailure(endpoint);
     const failureClass = classify(failure);
     throw failedError("watch", [{ endpoint, failure }], hasBegun && isFixedByReconnect(failureClass) ? "try-elsewhere" : failureClass);
@@ -54,11 +54,10 @@ export async function* watchOneEndpoint(
   }
 }
 
-/** The same failure, with the user if etcd denies something: only within a call it is known by which certificate we are let in. */
-async function withUser(access: Access, endpoint: string, failure: EtcdFailure): Promise<EtcdFailure> {
-  if (failure.status !== STATUS.permissionDenied || failure.advice !== undefined) return failure;
-  const failed = access.call(endpoint, new AbortController().signal, () => Promise.reject(failure));
-  return await failed.catch((thrown: unknown) => (thrown instanceof EtcdFailure ? thrown : failure));
+/** That of its first reply is explained already. */
+async function explained(failure: EtcdFailure, access: Access, endpoint: string): Promise<EtcdFailure> {
+  if (failure.advice !== undefined) return failure;
+  return await access.explain(endpoint, failure).catch(() => failure); // files that nobody can read now are told by the next connection
 }
 
 interface Wanted {
