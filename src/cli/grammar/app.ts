@@ -124,6 +124,9 @@ type RoutingTarget = NonNullable<ReturnType<ReturnType<typeof buildRoot>["getRou
 /** Options that, besides those that may stand anywhere, may stand before a command. */
 const BEFORE_COMMANDS = ["namespace"];
 
+/** How they come from the command line where no command follows them. */
+const EARLY_OPTION = /^(-n|--namespace)(=|$)/;
+
 /** The command that a command line begins with. */
 export function commandOf(words: readonly string[]): NamedCommand {
   let target: RoutingTarget = buildRoot("");
@@ -183,6 +186,8 @@ export function buildCli(name: string, command: NamedCommand): Application<CliCo
         ...text_en,
         exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown, command)}`,
         noCommandRegisteredForInput: ({ input, corrections }) => {
+          const [, early] = (command.words.length === 0 && EARLY_OPTION.exec(input)) || [];
+          if (early !== undefined) return `${name}: read option ${quote(early)}: there is no command behind it`;
           if (input.startsWith("-")) return `${name}: ${toStrayFault(input, command, "there is none before a command")}`;
           // Of a letter each short word is near.
           const isHint = corrections.length > 0 && input.length > 1 && commandMeantBy([input]) === undefined;
