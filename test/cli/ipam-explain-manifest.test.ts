@@ -305,6 +305,11 @@ spec:
     expect((await world.ctl(["ipam", "explain", "-f", file, "-f", file])).stderr).toContain('Deployment "default/web" is 2 times');
     const apart = join(pod("{ name: a, namespace: shop }"), pod("{ name: a, namespace: shop }"), pod("{ name: a }"));
     expect((await explain(apart, "--pod=default/a")).stderr).toBe("");
+    const madeUp = pod("{ generateName: a- }");
+    expect(await explain(join(madeUp, madeUp))).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('got Pod "a-", Pod "a-", want one: '),
+    });
   });
 
   test("what cannot be chosen by an option is to be given alone, and of many some are shown (needs cluster)", async () => {

@@ -15,6 +15,8 @@ export interface PodTemplate {
   readonly kind: string;
   /** Of the object. Of one that has none, how the one begins that the API server makes up. */
   readonly name: string;
+  /** Whether the API server makes up how that goes on, so that nothing else is this object. */
+  readonly isNameMadeUp: boolean;
   /** What its pods are called: as the object, by it and a number, or by what nobody knows before. */
   readonly podNames: "name" | "name-number" | "unknown";
   /** undefined: it names none. */
@@ -93,6 +95,7 @@ function readPodTemplate(document: InputDocument, kind: string, path: readonly s
   return {
     kind,
     name: name ?? generateName ?? requireField(document, ["metadata", "name"], NAME),
+    isNameMadeUp: name === undefined,
     podNames: name === undefined ? "unknown" : knownNames,
     namespace: readField(document, ["metadata", "namespace"], NAME_IF_ANY) || undefined,
     annotations: readTexts(document, [...path, "metadata", "annotations"]),

@@ -36,10 +36,11 @@ export async function readPlannedPod(
   const documents = await readDocuments(cli.io, sources);
   const fallback = wanted.namespace ?? (await defaultNamespaceOf(cli));
   const keyOf = ({ kind, namespace = fallback, name }: PodTemplate): string => `${kind} ${quote(`${namespace}/${name}`)}`;
+  const objectOf = (one: PodTemplate): string => (one.isNameMadeUp ? `${one.index}` : keyOf(one));
   const templates = readPodTemplates(documents, source);
   // As of kubectl apply, of what is there several times the last is left.
-  const template = choose([...new Map(templates.map((one) => [keyOf(one), one])).values()], wanted, source);
-  const count = templates.filter((one) => keyOf(one) === keyOf(template)).length;
+  const template = choose([...new Map(templates.map((one) => [objectOf(one), one])).values()], wanted, source);
+  const count = templates.filter((one) => objectOf(one) === objectOf(template)).length;
   const repeated = count === 1 ? [] : [`${keyOf(template)} is ${count} times in the manifest: the last counts, as for kubectl apply`];
   const chosen = wanted.namespace ?? template.namespace;
   const ofTemplate = toPlannedPod(template, chosen ?? fallback, wanted.name);
