@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, expect, test } from "bun:test";
 import { mustRunProgramSync } from "../../test/support/programs/programs.ts";
-import { createCertificateFolder } from "../../test/support/servers/certificates.ts";
+import { type Authority, createCertificateFolder, type KeyPair } from "../../test/support/servers/certificates.ts";
 import { commonNameOf, findCertificateFault } from "./client-certificate.ts";
 
 const SECOND_MS = 1_000;
@@ -60,14 +60,36 @@ test.each([
   expect(findCertificateFault(pem, to)).toEqual(why === undefined ? undefined : { isOfAuthority: true, why });
 });
 
+/** Another certificate of an authority, by its name. */
+function signAgain(name: string, by: KeyPair, days: number): string {
+  const at = (extension: string): string => `${folder.path}/${name}.${extension}`;
+  const signed = ["-CA", by.certFile, "-CAkey", by.keyFile, "-set_serial", "99", "-days", String(days)];
+  const again = { certFile: at("again.crt") };
+  mustRunProgramSync(["openssl", "x509", "-req", "-in", at("csr"), ...signed, "-extfile", at("ext"), "-out", again.certFile]);
+  return text(again);
+}
+
+const keyPairOf = ({ certFile }: Authority): KeyPair => ({ certFile, keyFile: certFile.replace(/crt$/, "key") });
+
 test("of two certificates of the authority one that counts is enough", () => {
-  const at = (name: string): string => `${folder.path}/${name}`;
-  const signed = ["-CA", root.certFile, "-CAkey", at("root.key"), "-set_serial", "99", "-days", "-1"];
-  const extensions = ["-extfile", at("intermediate.ext")];
-  mustRunProgramSync(["openssl", "x509", "-req", "-in", at("intermediate.csr"), ...signed, ...extensions, "-out", at("old.crt")]);
-  const [own, old] = [text(authority.issueClient("of-both")), text({ certFile: at("old.crt") })];
+  const [own, old] = [text(authority.issueClient("of-both")), signAgain("intermediate", keyPairOf(root), -1)];
   expect(findCertificateFault(own + old, to)).toEqual({ isOfAuthority: true, why: EXPIRED });
   expect(findCertificateFault(own + old + text(authority), to)).toBeUndefined();
+});
+
+test("and one of which all above count, too", () => {
+  const [own, crossed] = [text(authority.issueClient("of-crossed")), signAgain("intermediate", keyPairOf(expired), 1)];
+  const pem = own + crossed + text(expired);
+  expect(findCertificateFault(pem, to)).toEqual({ isOfAuthority: true, why: EXPIRED });
+  for (const more of [text(authority), text(authority) + text(root)]) {
+    expect(findCertificateFault(pem + more, to)).toBeUndefined();
+    expect(findCertificateFault(own + more + crossed + text(expired), to)).toBeUndefined();
+  }
+});
+
+test("two that have signed each other are looked at once", () => {
+  const loop = signAgain("intermediate", keyPairOf(lower), 1) + signAgain("lower", keyPairOf(authority), 1);
+  expect(findCertificateFault(text(authority.issueClient("of-loop")) + loop + loop, to)).toBeUndefined();
 });
 
 test.each(["netplug", "j\u00fcrgen", 'a "b"=c'])("whose it is: %s", (name) => {

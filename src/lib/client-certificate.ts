@@ -19,17 +19,34 @@ export interface CertificateFault {
  * @returns undefined when all of them count
  */
 export function findCertificateFault(pem: string, now: number): CertificateFault | undefined {
-  const others = readCertificates(pem);
-  for (let certificate = others.shift(), isOfAuthority = false; certificate !== undefined; isOfAuthority = true) {
-    const why = whyNotToUse(certificate, now);
-    if (why !== undefined) return { isOfAuthority, why };
-    // Of several with the name that is wanted, one that counts is enough. A server passes over what has signed nothing.
-    const signed: X509Certificate = certificate;
-    const signers = others.filter((other) => signed.checkIssued(other));
-    certificate = signers.find((signer) => whyNotToUse(signer, now) === undefined) ?? signers[0];
-    if (certificate !== undefined) others.splice(others.indexOf(certificate), 1);
-  }
-  return undefined;
+  const [own, ...others] = readCertificates(pem);
+  if (own === undefined) return undefined;
+  const why = whyNotToUse(own, now);
+  if (why !== undefined) return { isOfAuthority: false, why };
+  const whyAbove = whyNotSigned(own, others, { now, known: new Map() });
+  return whyAbove === undefined ? undefined : { isOfAuthority: true, why: whyAbove };
+}
+
+interface Look {
+  readonly now: number;
+  /** What is wrong with an authority or above it; of one that is being looked at, nothing so far: they may have signed each other, or themselves. */
+  readonly known: Map<X509Certificate, string | undefined>;
+}
+
+/** Of several authorities with the name that is wanted one is enough that counts, as do those above it. A server passes over what has signed nothing. */
+function whyNotSigned(certificate: X509Certificate, others: readonly X509Certificate[], look: Look): string | undefined {
+  const { now, known } = look;
+  const faults = others
+    .filter((other) => certificate.checkIssued(other))
+    .map((signer) => {
+      if (!known.has(signer)) {
+        const why = whyNotToUse(signer, now);
+        known.set(signer, why);
+        known.set(signer, why ?? whyNotSigned(signer, others, look));
+      }
+      return known.get(signer);
+    });
+  return faults.includes(undefined) ? undefined : faults[0];
 }
 
 function whyNotToUse(certificate: X509Certificate, now: number): string | undefined {
