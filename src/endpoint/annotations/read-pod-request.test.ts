@@ -186,12 +186,15 @@ test("source prefixes lose their host bits; an empty list is none", () => {
   expect(read({ allowedSourcePrefixes: "[]" }).allowedSourcePrefixes).toEqual([]);
 });
 
-test("a value that cannot be used is told with its source and what is wanted, and no more", () => {
-  expect(failure(() => read({ hwAddr: "x" }))).toEqual({
-    code: 104,
-    message: 'read annotation "cni.netplug.io/hwAddr" of pod "prod/web-0": got "x", want a unicast MAC address such as 02:00:5e:10:00:01',
-  });
-});
+test.each(["x", "01:00:5e:10:00", "x1:00:5e:10:00:01", "01:no"])(
+  "of %s, which cannot be used, it is told what is wanted, and no more",
+  (value) => {
+    expect(failure(() => read({ hwAddr: value }))).toEqual({
+      code: 104,
+      message: `read annotation "cni.netplug.io/hwAddr" of pod "prod/web-0": got "${value}", want a unicast MAC address such as 02:00:5e:10:00:01`,
+    });
+  },
+);
 
 describe("code 104 for", () => {
   test.each<[string, string, string]>([

@@ -41,7 +41,8 @@ export function readSourcePrefixes(source: AnnotationSource): readonly Prefix[] 
 export function readHardwareAddress(source: AnnotationSource): MacAddress {
   const mac = tryParseMac(source.value);
   if (mac === undefined) {
-    const isMulticast = /^.[13579bdf][:-]/i.test(source.value);
+    // With another first octet it would do.
+    const isMulticast = /^[\da-f][13579bdf]/i.test(source.value) && tryParseMac(`02${source.value.slice(2)}`) !== undefined;
     throw malformed(
       source,
       "a unicast MAC address such as 02:00:5e:10:00:01",
