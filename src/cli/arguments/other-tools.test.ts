@@ -69,6 +69,7 @@ test.each(["-v", "-V", "-version"])("%j means --version", (word) => expect(comma
 test.each([
   "bogus",
   "ipam bogus",
+  "ipam explain help",
   "create blue",
   "create 'a.yaml'",
   "create -f",

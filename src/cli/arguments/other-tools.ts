@@ -88,7 +88,8 @@ export function commandMeantBy(words: readonly string[], following: readonly str
   if (isPlain(argument)) {
     if (command === "ipam explain" && isManifest(argument)) return `${command} -f ${argument}`;
     if (ADDRESS_COMMANDS.has(command) && tryParseAddress(argument) !== undefined) return `${command} --ip=${argument}`;
-    if (NODE_COMMANDS.has(command) && isNodeName(argument)) return `${command} --node=${argument}`;
+    // Whoever types `help` behind a command does not mean a node.
+    if (NODE_COMMANDS.has(command) && argument !== "help" && isNodeName(argument)) return `${command} --node=${argument}`;
   }
   const further = following.filter((word) => !word.startsWith("-")).slice(0, FURTHER_WORDS);
   const meant = COMMANDS.get([...words, ...further].join(" ")) ?? COMMANDS.get(words.join(" "));
