@@ -54,7 +54,8 @@ function scan(text: string): Scanner {
     if (takeChar("{")) return takeList("}", takeMember);
     if (takeChar("[")) return takeList("]", takeValue);
     if (text[at] === '"') return takeString() ? undefined : "a text that ends and has no raw control character";
-    return take(numberOrWord) ? undefined : "a value, in double quotes if it is text";
+    if (take(numberOrWord)) return undefined;
+    return /[^\]},]/.test(text[at] ?? "") ? "a value, in double quotes if it is text" : "a value";
   };
   const takeMember = (): string | undefined => {
     take(space);
