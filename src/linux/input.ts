@@ -1,5 +1,6 @@
 /** Reads what a person names on a command line: files, pipes, stdin. */
 
+import type { FileHandle } from "node:fs/promises";
 import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import { toSourceText } from "../lib/source-name.ts";
 import { O_RDONLY, R_OK } from "./constants.ts";
@@ -10,11 +11,18 @@ import { check } from "./kernel-error.ts";
 import { libc, toCString } from "./libc.ts";
 import { type FileStat, statPath } from "./stat.ts";
 
-/** A file that is read in parts. */
-export interface PartedFile {
+/** What is read in parts. */
+export interface Parted {
+  /** As it was when it was opened. */
   readonly sizeBytes: number;
-  /** The bytes from `start` (inclusive) to `end` (exclusive). */
+  /** The bytes from `start` (inclusive) to `end` (exclusive); fewer where it has become shorter. */
   read(start: number, end: number): Promise<Uint8Array>;
+}
+
+/** A file that stays the same one until it is closed, whatever is renamed meanwhile. */
+export interface PartedFile extends Parted, AsyncDisposable {
+  /** Which file it is, under whatever name; undefined: it can be read once only. */
+  readonly id: string | undefined;
 }
 
 /**
@@ -110,20 +118,51 @@ const MAX_PIPED_LOG_BYTES = 256 * 1024 * 1024;
 export async function openLog(source: string): Promise<PartedFile | undefined> {
   const path = source === "-" ? "/dev/stdin" : source;
   const name = `log ${toSourceText(source)}`;
-  const file = Bun.file(path);
   try {
     const stat = statPath(path);
     if (stat === undefined || stat.isFolder) return undefined;
+    if (stat.isRegular) return await openParted(path, name);
     check(libc().access(toCString(path), R_OK), "open", path, "ioFailure");
-    if (stat.isRegular) return { sizeBytes: stat.sizeBytes, read: (start, end) => file.slice(start, end).bytes() };
-    const stream = source === "-" ? Bun.stdin.stream() : isPipe(stat) ? file.stream() : undefined;
+    const stream = source === "-" ? Bun.stdin.stream() : isPipe(stat) ? Bun.file(path).stream() : undefined;
     const bytes =
       stream === undefined
         ? new TextEncoder().encode(linuxFiles.readText(path)) // a device, which cannot be waited for
         : await readBytes(stream, MAX_PIPED_LOG_BYTES);
-    if (bytes.length <= MAX_PIPED_LOG_BYTES) return { sizeBytes: bytes.length, read: async (start, end) => bytes.subarray(start, end) };
+    if (bytes.length <= MAX_PIPED_LOG_BYTES) {
+      const read = async (start: number, end: number): Promise<Uint8Array> => await Promise.resolve(bytes.subarray(start, end));
+      return { id: undefined, sizeBytes: bytes.length, read, [Symbol.asyncDispose]: () => Promise.resolve() };
+    }
   } catch (cause) {
     throw unread(name, cause);
   }
   throw new NetplugError("ioFailure", `read ${name}: it is larger than ${MAX_PIPED_LOG_BYTES} bytes, want a file`);
+}
+
+/** @param name for messages */
+async function openParted(path: string, name: string): Promise<PartedFile> {
+  const { open } = await import("node:fs/promises");
+  const handle = await open(path);
+  try {
+    const { dev, ino, size } = await handle.stat();
+    const read = async (start: number, end: number): Promise<Uint8Array> => await readPart(handle, start, end, name);
+    return { id: `${dev}:${ino}`, sizeBytes: size, read, [Symbol.asyncDispose]: async () => await handle.close() };
+  } catch (cause) {
+    await handle.close();
+    throw cause;
+  }
+}
+
+async function readPart(handle: FileHandle, start: number, end: number, name: string): Promise<Uint8Array> {
+  const bytes = new Uint8Array(end - start);
+  let length = 0;
+  let got: number;
+  try {
+    do {
+      got = (await handle.read(bytes, length, bytes.length - length, start + length)).bytesRead;
+      length += got;
+    } while (got > 0 && length < bytes.length);
+  } catch (cause) {
+    throw unread(name, cause);
+  }
+  return bytes.subarray(0, length);
 }

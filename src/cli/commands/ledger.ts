@@ -69,10 +69,13 @@ async function readEntries({ io }: Cli, { file, last, container = "", pod, verb 
   const found: LedgerEntry[] = [];
   let others = 0;
   let isThere = false;
+  // The newest one may get the name of a rotated one while it is read.
+  const read = new Set<string>();
   for (const path of newestFirst(file, io.files)) {
-    const log = await io.openLog(path);
+    await using log = await io.openLog(path);
     isThere ||= log !== undefined;
-    if (log === undefined || last === 0) continue;
+    if (log === undefined || last === 0 || (log.id !== undefined && read.has(log.id))) continue;
+    if (log.id !== undefined) read.add(log.id);
     for await (const line of linesFromEnd(log)) {
       for (const entry of readLedger([line])) {
         if (isWanted(entry)) found.push(entry);

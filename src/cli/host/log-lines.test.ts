@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../../test/support/seed.ts";
-import type { PartedFile } from "../../linux/input.ts";
+import type { Parted } from "../../linux/input.ts";
 import { linesFromEnd } from "./log-lines.ts";
 
 const seed = testSeed();
 
-function logOf(text: string): PartedFile {
+function logOf(text: string): Parted {
   const bytes = new TextEncoder().encode(text);
   return { sizeBytes: bytes.length, read: async (start, end) => await Promise.resolve(bytes.slice(start, end)) };
 }
@@ -27,7 +27,7 @@ test("gives every line once, the last first, wherever the parts are cut", async 
 
 test("reads no more than it is asked for", async () => {
   const read: number[] = [];
-  const log: PartedFile = {
+  const log: Parted = {
     sizeBytes: 1_000,
     read: async (start, end) => {
       read.push(start);

@@ -1,12 +1,12 @@
 /** Reads a log from its end: what is newest is wanted first, and a log may be larger than memory likes. */
 
-import type { PartedFile } from "../../linux/input.ts";
+import type { Parted } from "../../linux/input.ts";
 
 const PART_BYTES = 4 * 1024 * 1024;
 const LINE_FEED = 10;
 
 /** The lines of a log, the last first, and none that is empty. What is appended in the meantime is not seen. */
-export async function* linesFromEnd(log: PartedFile, partBytes: number = PART_BYTES): AsyncGenerator<string> {
+export async function* linesFromEnd(log: Parted, partBytes: number = PART_BYTES): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   /** Parts, in their order, of a line whose beginning has not been read yet. */
   let rest: readonly Uint8Array[] = [];

@@ -1,0 +1,38 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, renameSync, rmSync, truncateSync, unlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openLog, type PartedFile } from "./input.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "npgt-input-"));
+const path = join(folder, "cni.log");
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function open(text?: string): Promise<PartedFile> {
+  if (text !== undefined) writeFileSync(path, text);
+  const log = await openLog(path);
+  if (log === undefined) throw new Error("the log is not there");
+  return log;
+}
+
+async function read(log: PartedFile, start: number, end: number): Promise<string> {
+  return new TextDecoder().decode(await log.read(start, end));
+}
+
+test("a log that is open stays the same file, whatever becomes of its name", async () => {
+  await using log = await open("first\n");
+  const rotated = join(folder, "cni-2026-11-21T12-00-00.000.log");
+  renameSync(path, rotated);
+  await using next = await open("next\n");
+  await using again = await openLog(rotated);
+  expect([again?.id === log.id, next.id === log.id]).toEqual([true, false]);
+  unlinkSync(rotated);
+  expect([log.sizeBytes, await read(log, 2, 6), await read(next, 0, 5)]).toEqual([6, "rst\n", "next\n"]);
+});
+
+test("of a log that has become shorter the part that is left is read", async () => {
+  await using log = await open("0123456789");
+  truncateSync(path, 4);
+  expect([await read(log, 2, 10), await read(log, 5, 10)]).toEqual(["23", ""]);
+});
