@@ -2,7 +2,7 @@
 
 import { proposeCompletions } from "@stricli/core";
 import { fileSettingsOf } from "../access/config-file.ts";
-import { buildCli, commandOf } from "../grammar/app.ts";
+import { buildCli, commandOf, EARLY_OPTION } from "../grammar/app.ts";
 import type { CliContext } from "../grammar/context.ts";
 import { GLOBAL_OPTIONS, HELP_OPTION } from "../grammar/flags.ts";
 import type { Cli } from "../io.ts";
@@ -29,7 +29,7 @@ export async function complete(
     const { before, partial, attached } = splitPartial(argv);
     const { options, words: given } = parseCommandLine(before);
     const isHelpWanted = given.at(-1) === `-${HELP_OPTION.letter}`;
-    const words = isHelpWanted ? given.slice(0, -1) : given;
+    const words = isHelpWanted ? given.slice(0, -1) : withCommandOfEarly(given);
     const command = commandOf(words);
     // Behind `help` come commands alone.
     if (isHelpWanted && !command.isGroup) return "";
@@ -51,6 +51,15 @@ export async function complete(
   } catch {
     return "";
   }
+}
+
+/** A namespace that stands before a command which is not named yet is passed over; one that is being written is proposed as of a command that takes one. */
+function withCommandOfEarly(words: readonly string[]): readonly string[] {
+  const { words: named, isGroup } = commandOf(words);
+  const [first = "", ...rest] = words.slice(named.length);
+  if (!isGroup || !EARLY_OPTION.test(first)) return words;
+  if (rest.length === 0 && !first.includes("=")) return ["get", first];
+  return [...named, ...(first.includes("=") ? rest : rest.slice(1))];
 }
 
 /** The last word apart from the flag that it is attached to: `--output=j` and `-oj` ask for a value `j`. */

@@ -125,7 +125,7 @@ type RoutingTarget = NonNullable<ReturnType<ReturnType<typeof buildRoot>["getRou
 const BEFORE_COMMANDS = ["namespace"];
 
 /** How they come from the command line where no command follows them. */
-const EARLY_OPTION = /^(-n|--namespace)(=|$)/;
+export const EARLY_OPTION = /^(-n|--namespace)(=|$)/;
 
 /** The command that a command line begins with. */
 export function commandOf(words: readonly string[]): NamedCommand {
