@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, renameSync, rmSync, truncateSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Fd } from "./fd.ts";
 import { openLog, type PartedFile } from "./input.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-input-"));
@@ -21,18 +22,31 @@ async function read(log: PartedFile, start: number, end: number): Promise<string
 }
 
 test("a log that is open stays the same file, whatever becomes of its name", async () => {
-  await using log = await open("first\n");
+  using log = await open("first\n");
   const rotated = join(folder, "cni-2026-11-21T12-00-00.000.log");
   renameSync(path, rotated);
-  await using next = await open("next\n");
-  await using again = await openLog(rotated);
+  using next = await open("next\n");
+  using again = await openLog(rotated);
   expect([again?.id === log.id, next.id === log.id]).toEqual([true, false]);
   unlinkSync(rotated);
   expect([log.sizeBytes, await read(log, 2, 6), await read(next, 0, 5)]).toEqual([6, "rst\n", "next\n"]);
 });
 
 test("of a log that has become shorter the part that is left is read", async () => {
-  await using log = await open("0123456789");
+  using log = await open("0123456789");
   truncateSync(path, 4);
   expect([await read(log, 2, 10), await read(log, 5, 10)]).toEqual(["23", ""]);
+});
+
+test("a log that is renamed at any moment is there, or is not; and each is closed", async () => {
+  using _log = await open("");
+  const before = Fd.openCount();
+  const renames = `const { renameSync } = require("node:fs"); for (;;) { renameSync("cni.log", "old.log"); renameSync("old.log", "cni.log"); }`;
+  await using _renamer = Bun.spawn([process.execPath, "-e", renames], { cwd: folder });
+  const seen = { there: 0, gone: 0 };
+  while (seen.there < 200 || seen.gone < 200) {
+    using log = await openLog(path);
+    seen[log === undefined ? "gone" : "there"]++;
+  }
+  expect(Fd.openCount()).toBe(before);
 });

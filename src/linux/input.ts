@@ -1,15 +1,14 @@
 /** Reads what a person names on a command line: files, pipes, stdin. */
 
-import type { FileHandle } from "node:fs/promises";
 import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import { toSourceText } from "../lib/source-name.ts";
-import { O_RDONLY, R_OK } from "./constants.ts";
+import { O_NONBLOCK, O_RDONLY, R_OK } from "./constants.ts";
 import { EISDIR, toErrnoText } from "./errno.ts";
 import { isPipe } from "./file-type.ts";
 import { linuxFiles, openFile, readToEnd } from "./files.ts";
 import { check } from "./kernel-error.ts";
 import { libc, toCString } from "./libc.ts";
-import { type FileStat, statPath } from "./stat.ts";
+import { type FileStat, statFd, statPath } from "./stat.ts";
 
 /** What is read in parts. */
 export interface Parted {
@@ -20,7 +19,7 @@ export interface Parted {
 }
 
 /** A file that stays the same one until it is closed, whatever is renamed meanwhile. */
-export interface PartedFile extends Parted, AsyncDisposable {
+export interface PartedFile extends Parted, Disposable {
   /** Which file it is, under whatever name; undefined: it can be read once only. */
   readonly id: string | undefined;
 }
@@ -130,7 +129,7 @@ export async function openLog(source: string): Promise<PartedFile | undefined> {
         : await readBytes(stream, MAX_PIPED_LOG_BYTES);
     if (bytes.length <= MAX_PIPED_LOG_BYTES) {
       const read = async (start: number, end: number): Promise<Uint8Array> => await Promise.resolve(bytes.subarray(start, end));
-      return { id: undefined, sizeBytes: bytes.length, read, [Symbol.asyncDispose]: () => Promise.resolve() };
+      return { id: undefined, sizeBytes: bytes.length, read, [Symbol.dispose]: () => undefined };
     }
   } catch (cause) {
     throw unread(name, cause);
@@ -138,29 +137,30 @@ export async function openLog(source: string): Promise<PartedFile | undefined> {
   throw new NetplugError("ioFailure", `read ${name}: it is larger than ${MAX_PIPED_LOG_BYTES} bytes, want a file`);
 }
 
-/** @param name for messages */
-async function openParted(path: string, name: string): Promise<PartedFile> {
-  const { open } = await import("node:fs/promises");
-  const handle = await open(path);
+/** @param name for messages @returns undefined when it has gone in the meantime */
+async function openParted(path: string, name: string): Promise<PartedFile | undefined> {
+  const { readSync } = await import("node:fs");
+  // Not to hang where a FIFO has come in its place.
+  const fd = openFile(path, O_RDONLY | O_NONBLOCK);
+  if (fd === undefined) return undefined;
+  const close = (): void => fd[Symbol.dispose]();
+  const read = async (start: number, end: number): Promise<Uint8Array> =>
+    await Promise.resolve(readPart(end - start, name, (room, at) => readSync(fd.number, room, { position: start + at })));
   try {
-    const { dev, ino, size } = await handle.stat();
-    const read = async (start: number, end: number): Promise<Uint8Array> => await readPart(handle, start, end, name);
-    return { id: `${dev}:${ino}`, sizeBytes: size, read, [Symbol.asyncDispose]: async () => await handle.close() };
+    const { id, sizeBytes } = statFd(fd);
+    return { id, sizeBytes, read, [Symbol.dispose]: close };
   } catch (cause) {
-    await handle.close();
+    close();
     throw cause;
   }
 }
 
-async function readPart(handle: FileHandle, start: number, end: number, name: string): Promise<Uint8Array> {
-  const bytes = new Uint8Array(end - start);
+/** @param readSome from where on, seen from the beginning of the part; 0 at the end of the file */
+function readPart(sizeBytes: number, name: string, readSome: (room: Uint8Array, at: number) => number): Uint8Array {
+  const bytes = new Uint8Array(sizeBytes);
   let length = 0;
-  let got: number;
   try {
-    do {
-      got = (await handle.read(bytes, length, bytes.length - length, start + length)).bytesRead;
-      length += got;
-    } while (got > 0 && length < bytes.length);
+    for (let got = 1; got > 0 && length < sizeBytes; length += got) got = readSome(bytes.subarray(length), length);
   } catch (cause) {
     throw unread(name, cause);
   }

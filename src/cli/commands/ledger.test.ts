@@ -19,7 +19,7 @@ async function secondsOf(file: string, isRotated = false): Promise<readonly stri
         id: isRotated ? "the newest" : source,
         sizeBytes: log(source).length,
         read: async (start: number, end: number) => log(source).slice(start, end),
-        [Symbol.asyncDispose]: () => Promise.resolve(),
+        [Symbol.dispose]: () => undefined,
       }),
   };
   expect(await ledger({ io } as unknown as Cli, { file, last: 5, output: "json" })).toBe(0);

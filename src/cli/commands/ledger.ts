@@ -72,7 +72,7 @@ async function readEntries({ io }: Cli, { file, last, container = "", pod, verb 
   // The newest one may get the name of a rotated one while it is read.
   const read = new Set<string>();
   for (const path of newestFirst(file, io.files)) {
-    await using log = await io.openLog(path);
+    using log = await io.openLog(path);
     isThere ||= log !== undefined;
     if (log === undefined || last === 0 || (log.id !== undefined && read.has(log.id))) continue;
     if (log.id !== undefined) read.add(log.id);
