@@ -21,6 +21,10 @@ test.each([
     ["get", "-n", "shop", "--", "wep"],
   ],
   [
+    ["-n", "shop", "get", "wep", "-Ao"],
+    ["get", "wep", "-A", "-n", "shop", "-o"],
+  ],
+  [
     ["get", "-n", "shop", "wep", "-ojson"],
     ["get", "-n", "shop", "wep", "-o", "json"],
   ],

@@ -68,6 +68,8 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   const words: string[] = [];
   const early: string[] = [];
   const strays: string[] = [];
+  /** The last one, where its value is missing: only completion is still to ask for it. */
+  const unfinished: string[] = [];
   const faults: UsageError[] = [];
   let rest: readonly string[] = [];
   for (let i = 0; i < argv.length; i++) {
@@ -99,7 +101,8 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     }
     const flagWords = value === undefined ? [flag] : toFlagWords(flag, value);
     // As with kubectl, the namespace may come before the command.
-    if (words.every(isOption) && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
+    if (value === undefined) unfinished.push(flag);
+    else if (words.every(isOption) && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
     else words.push(...flagWords);
   }
   const asking = withoutHelpCommand(words);
@@ -111,7 +114,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     faults.push(new UsageError(`read option ${quote(early[0] ?? "")}: got the command ${quote(taken)}, want a namespace before it`));
   const [fault] = faults;
   if (fault !== undefined) throw fault;
-  return { options, words: [...words.filter((word) => readHelp(word) === undefined), ...early, ...rest], strays };
+  return { options, words: [...words.filter((word) => readHelp(word) === undefined), ...early, ...unfinished, ...rest], strays };
 }
 
 /** In `-n ipam show` the value of the option is one. */
