@@ -178,8 +178,8 @@ describe("the envelope", () => {
   test.each([
     [null, "got null, want an object with kind"],
     [[], "got an empty list, want an object with kind"],
-    [{}, "kind: got nothing, want one of IPPool"],
-    [{ kind: "IpPool" }, 'kind: got "IpPool", want one of IPPool'],
+    [{}, "kind: got nothing, want IPPool, IPReservation, "],
+    [{ kind: "IpPool" }, ', Profile, Tier or WorkloadEndpoint; did you mean "IPPool"?'],
     [{ kind: "IPPol" }, 'WorkloadEndpoint; did you mean "IPPool"?'],
     [{ kind: "IPAMBlock" }, 'kind: got "IPAMBlock", which only the system writes'],
     [{ kind: "Tier", apiVersion: "v1", metadata: { name: "a" } }, 'apiVersion: got "v1", want "netplug.io/v3"'],

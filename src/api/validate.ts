@@ -1,6 +1,7 @@
 /** Checks what people write, completely: one error lists every problem. */
 
 import * as v from "valibot";
+import { toChoice } from "../lib/choice.ts";
 import { isJsonObject } from "../lib/json.ts";
 import { nearestName } from "../lib/nearest.ts";
 import { quote, quoteValue } from "../lib/quote.ts";
@@ -90,7 +91,7 @@ function writableKindOf(kind: unknown): KindInfo<Kind> {
   throw new Fault("input", [
     {
       path: "kind",
-      message: `got ${kind === undefined ? "nothing" : quoteValue(kind)}, want one of ${Object.keys(KINDS).join(", ")}${hint}`,
+      message: `got ${kind === undefined ? "nothing" : quoteValue(kind)}, want ${toChoice(Object.keys(KINDS))}${hint}`,
     },
   ]);
 }

@@ -61,10 +61,10 @@ describe("several documents", () => {
   });
 
   test.each([
-    ["Nope", 2, 'kind: got "Nope", want one of IPPool'],
-    ["ippool", 2, 'kind: got "ippool", want one of IPPool'],
+    ["Nope", 2, 'kind: got "Nope", want IPPool, IPReservation, '],
+    ["ippool", 2, 'kind: got "ippool", want IPPool, IPReservation, '],
     ["IPAMBlock", 1, 'kind: got "IPAMBlock", which only the system writes'],
-    ["", 1, "kind: got nothing, want one of IPPool"],
+    ["", 1, "kind: got nothing, want IPPool, IPReservation, "],
   ])("one of the kind %p among good ones ends each command with status %p, and nothing is written", async (kind, status, message) => {
     const stdin = `${pool("a")}---\n${pool("b").replace("IPPool", kind)}---\n${pool("c", "cidr: nonsense")}`;
     await world.create(pool("old"));

@@ -66,7 +66,7 @@ test.each([
   [":.spec.cidr", "got an entry without a heading, want HEADING:PATH"],
   ["NAME,", "got an entry without a heading, want HEADING:PATH"],
   ["A:", 'got "A:", want a path such as .metadata.name behind the colon'],
-  ["AGE", 'got "AGE", want HEADING:PATH or one of NAME, CIDR'],
+  ["AGE", 'got "AGE", want HEADING:PATH, NAME or CIDR'],
   ["A:.spec.uses[x]", 'got "[x]" in path ".spec.uses[x]", want .key, [N] or [*]'],
   ["A:.spec..cidr", 'got "..cidr" in path ".spec..cidr", want .key, [N] or [*]'],
   ["A:.spec.", 'got "." in path ".spec.", want .key, [N] or [*]'],

@@ -1,5 +1,6 @@
 /** Columns of one's own choice: `NAME:.metadata.name,ZONE:.metadata.labels.netplug\.io/zone`. */
 
+import { toChoice } from "../../lib/choice.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failures/failure.ts";
@@ -23,7 +24,7 @@ export function parseCustomColumns(spec: string, known: readonly Column[]): read
     const column = known.find((candidate) => candidate.heading === heading.toUpperCase());
     if (column !== undefined) return column;
     throw new UsageError(
-      `read custom-columns: got ${quote(heading)}, want HEADING:PATH or one of ${known.map((one) => one.heading).join(", ")}`,
+      `read custom-columns: got ${quote(heading)}, want ${toChoice(["HEADING:PATH", ...known.map((one) => one.heading)])}`,
     );
   });
 }
