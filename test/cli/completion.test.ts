@@ -81,6 +81,7 @@ describe("proposals", () => {
     ["-n prod g", ["get"]],
     ["--namespace=prod g", ["get"]],
     ["-n prod ipam s", ["show", "split"]],
+    ["ipam -n prod s", ["show", "split"]],
     ["-n prod get wep n", ["n1-cni-prod-eth0"]],
     ["-n prod get wep -o j", ["json"]],
     ["-n prod get wep -Ao j", ["json"]],

@@ -48,6 +48,7 @@ test("an option that stands before the command is proposed as the others are", a
   for (const [line, meant] of [
     ["--c x get ipp", '--c": there is none before a command, did you mean -c?'],
     ["-namespace shop get wep", '-namespace": there is none before a command, did you mean --namespace?'],
+    ["ipam -namespace shop explain", '-namespace": there is none before a command, did you mean --namespace?'],
     ["-1 get", '-1": there is none before a command'],
     ["ipam --o json", '--o": there is none before a command'],
   ] as const)

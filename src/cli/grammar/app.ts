@@ -142,7 +142,7 @@ export function commandOf(words: readonly string[]): NamedCommand {
     words: words.slice(0, count),
     isGroup: !("parameters" in target),
     flags: [
-      ...(count === 0 ? BEFORE_COMMANDS : Object.keys(own).map(toKebab)),
+      ...("parameters" in target ? Object.keys(own).map(toKebab) : BEFORE_COMMANDS),
       ...flags.GLOBAL_OPTIONS.map(({ name }) => name),
       flags.HELP_OPTION.name,
     ],
@@ -186,7 +186,7 @@ export function buildCli(name: string, command: NamedCommand): Application<CliCo
         ...text_en,
         exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown, command)}`,
         noCommandRegisteredForInput: ({ input, corrections }) => {
-          const [, early] = (command.words.length === 0 && EARLY_OPTION.exec(input)) || [];
+          const [, early] = EARLY_OPTION.exec(input) ?? [];
           if (early !== undefined) return `${name}: read option ${quote(early)}: there is no command behind it`;
           if (input.startsWith("-")) return `${name}: ${toStrayFault(input, command, "there is none before a command")}`;
           // Of a letter each short word is near.

@@ -21,6 +21,14 @@ test.each([
     ["get", "-n", "shop", "--", "wep"],
   ],
   [
+    ["ipam", "-n", "shop", "explain", "--pod", "web"],
+    ["ipam", "explain", "--pod", "web", "-n", "shop"],
+  ],
+  [
+    ["ipam", "-nshop", "-n=b"],
+    ["ipam", "-n", "shop", "-n", "b"],
+  ],
+  [
     ["-n", "shop", "get", "wep", "-Ao"],
     ["get", "wep", "-A", "-n", "shop", "-o"],
   ],

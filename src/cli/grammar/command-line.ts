@@ -100,9 +100,9 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       continue;
     }
     const flagWords = value === undefined ? [flag] : toFlagWords(flag, value);
-    // As with kubectl, the namespace may come before the command.
+    // As with kubectl, the namespace may come before the command, or in it: `ipam -n shop explain`.
     if (value === undefined) unfinished.push(flag);
-    else if (words.every(isOption) && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
+    else if (/^(-n|--namespace)$/.test(flag) && isCommandToCome(words)) early.push(...flagWords);
     else words.push(...flagWords);
   }
   const asking = withoutHelpCommand(words);
@@ -120,6 +120,12 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
 /** In `-n ipam show` the value of the option is one. */
 function isCommand(word = ""): boolean {
   return commandOf([word]).words.length > 0;
+}
+
+/** Whether nothing stands there but options, or a group of commands. */
+function isCommandToCome(words: readonly string[]): boolean {
+  const { words: named, isGroup } = commandOf(words);
+  return words.every(isOption) || (isGroup && named.length === words.length);
 }
 
 /** The same with `-h` for each `help` that stands where a command does. */
