@@ -46,8 +46,8 @@ export interface CliIo {
    * @throws NetplugError ioFailure, also for more than `limitBytes`: a part would be taken for the whole
    */
   readInput(source: string, limitBytes: number, what?: string): Promise<string | undefined>;
-  /** Whether what a path leads to gives its content to one reader only, who may have to wait for it. */
-  isPipeAt(path: string): boolean;
+  /** Which pipe a path leads to, under whatever name: it gives its content to one reader only, who may have to wait for it. @returns undefined for all else */
+  pipeAt(path: string): string | undefined;
   /** What it gives until it ends, waited for. @returns undefined when there is no such file @throws NetplugError ioFailure */
   readPipe(path: string): string | undefined;
   makeUuid(): string;

@@ -5,7 +5,7 @@ import { systemClock } from "../lib/clock.ts";
 import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
 import { takeLock } from "../linux/flock.ts";
-import { isPipeAt, openLog, readInput, readPipe } from "../linux/input.ts";
+import { openLog, pipeAt, readInput, readPipe } from "../linux/input.ts";
 import type { Processes } from "../lib/ports.ts";
 import { endProcesses, linuxProcesses } from "../linux/processes.ts";
 import { wasClosed } from "../linux/standard-streams.ts";
@@ -41,7 +41,7 @@ export async function runAsProgram(argv: readonly string[], program: string): Pr
     env: process.env,
     openLog,
     readInput,
-    isPipeAt,
+    pipeAt,
     readPipe,
     makeUuid: () => crypto.randomUUID(),
     readHostAddresses: async (onUnread) => {

@@ -46,10 +46,10 @@ export async function readInput(source: string, limitBytes: number, what?: strin
   }
 }
 
-/** Whether what a path leads to gives its content to one reader only, who may have to wait for it. */
-export function isPipeAt(path: string): boolean {
+/** Which pipe a path leads to, under whatever name: it gives its content to one reader only, who may have to wait for it. @returns undefined for all else */
+export function pipeAt(path: string): string | undefined {
   const stat = tryStat(path);
-  return stat !== undefined && isPipe(stat);
+  return stat !== undefined && isPipe(stat) ? stat.id : undefined;
 }
 
 /**

@@ -33,12 +33,36 @@ test.each([
   "-c /dev/fd/0 apply -f -",
   "--kubeconfig /dev/stdin apply -f -",
   "--kubeconfig /dev/fd/0 delete -f /dev/stdin",
+  "validate -f - -f /dev/../dev/stdin",
+  "validate -f /dev/fd/5 -f - 5<&0",
 ])("a pipe that %j names twice, whatever it is called, is refused", (line) => {
   const [status, stdout, stderr] = bash(
     `echo '{"kind":"IPPool","metadata":{"name":"a"},"spec":{"cidr":"10.65.0.0/16"}}' | $netplugctl ${line}`,
   );
   expect([status, stdout]).toEqual([2, ""]);
   expect(stderr).toMatch(/^netplugctl: read stdin: got it twice, want it once\nnext: netplugctl (validate|apply|delete) --help\n$/);
+});
+
+test.each([
+  ["validate -f /dev/fd/5 -f /proc/self/fd/5", "/proc/self/fd/5"],
+  ["-c /dev/fd/5 apply -f /dev/../dev/fd/5", "/dev/fd/5"],
+  ["--kubeconfig /dev/fd/5 apply -f /dev/fd/5", "/dev/fd/5"],
+])("so is another one that %j names twice", (line, second) => {
+  const [status, stdout, stderr] = bash(
+    `$netplugctl ${line} 5< <(echo '{"kind":"IPPool","metadata":{"name":"a"},"spec":{"cidr":"10.65.0.0/16"}}')`,
+  );
+  expect([status, stdout]).toEqual([2, ""]);
+  expect(stderr).toMatch(/^netplugctl: read "[^"]*": got it twice, want it once\nnext: netplugctl (validate|apply) --help\n$/);
+  expect(stderr).toContain(`"${second}"`);
+});
+
+test("what two commands of a shell give are two pipes", () => {
+  const pool = (name: string, cidr: string) =>
+    `<(echo '{"apiVersion":"netplug.io/v3","kind":"IPPool","metadata":{"name":"${name}"},"spec":{"cidr":"${cidr}"}}')`;
+  const [status, , stderr] = bash(
+    `$netplugctl validate -f ${pool("a", "10.65.0.0/16")} -f ${pool("b", "10.66.0.0/16")} -f ${pool("c", "10.67.0.0/16")}`,
+  );
+  expect([status, stderr]).toEqual([0, ""]);
 });
 
 test("what is no pipe may be named twice", () => {

@@ -7,7 +7,7 @@ function createIo(): CliIo {
   let reads = 0;
   const io = {
     files: { readText: () => `file ${++reads}` },
-    isPipeAt: (path: string) => path.startsWith("/dev/fd/"),
+    pipeAt: (path: string) => (path.startsWith("/dev/fd/") ? path : undefined),
     readPipe(path: string) {
       reads++;
       if (path === "/dev/fd/9") throw new Error(`too large ${reads}`);

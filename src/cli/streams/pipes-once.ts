@@ -11,7 +11,7 @@ export function withPipesOnce(io: CliIo): CliIo {
   const readText = (path: string): string | undefined => {
     let given = piped.get(path);
     if (given === undefined) {
-      if (!io.isPipeAt(path)) return io.files.readText(path);
+      if (io.pipeAt(path) === undefined) return io.files.readText(path);
       given = resultOf(() => io.readPipe(path));
       piped.set(path, given);
     }
@@ -24,8 +24,8 @@ export function withPipesOnce(io: CliIo): CliIo {
 export function withoutPipes(io: CliIo): CliIo {
   return {
     ...io,
-    files: { ...io.files, readText: (path) => (io.isPipeAt(path) ? undefined : io.files.readText(path)) },
-    readInput: async (source, ...how) => (io.isPipeAt(source) ? undefined : await io.readInput(source, ...how)),
+    files: { ...io.files, readText: (path) => (io.pipeAt(path) === undefined ? io.files.readText(path) : undefined) },
+    readInput: async (source, ...how) => (io.pipeAt(source) === undefined ? await io.readInput(source, ...how) : undefined),
   };
 }
 

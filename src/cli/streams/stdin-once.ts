@@ -1,29 +1,31 @@
-/** Stdin for one of those who are told to read it. */
+/** Stdin, and each other pipe, for one of those who are told to read it. */
 
+import { toSourceText } from "../../lib/source-name.ts";
 import { UsageError } from "../failures/failure.ts";
 import type { CliIo } from "../io.ts";
 
-/** Names that the kernel has for it. A file that is redirected there is read from its start by each of them, a pipe is not. */
-const PATHS: ReadonlySet<string> = new Set(["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
-
 /**
- * The same for a command line that may name stdin in several places (`-c - -f -`, `--kubeconfig /dev/stdin -f -`): whoever comes second would find it
- * empty, and is refused.
+ * The same for a command line that may name stdin, or another pipe, in several places (`-c - -f -`, `--kubeconfig /dev/stdin -f -`,
+ * `-f /dev/fd/5 -f /proc/self/fd/5`): whoever comes second would find it empty, and is refused. A file that is redirected to stdin is read from its start
+ * by each of its names but `-`.
  */
 export function withStdinOnce(io: CliIo): CliIo {
-  let isRead = false;
-  const take = (): void => {
-    if (isRead) throw new UsageError("read stdin: got it twice, want it once");
-    isRead = true;
+  const stdin = io.pipeAt("/dev/stdin") ?? "-";
+  const taken = new Set<string>();
+  const take = (source: string): void => {
+    const input = source === "-" ? stdin : io.pipeAt(source);
+    if (input === undefined) return;
+    if (taken.has(input)) throw new UsageError(`read ${toSourceText(input === stdin ? "-" : source)}: got it twice, want it once`);
+    taken.add(input);
   };
   return {
     ...io,
     async readInput(source, ...how) {
-      if (source === "-" || (PATHS.has(source) && io.isPipeAt(source))) take();
+      take(source);
       return await io.readInput(source, ...how);
     },
     readPipe(path) {
-      if (PATHS.has(path)) take();
+      take(path);
       return io.readPipe(path);
     },
   };

@@ -4,7 +4,7 @@ import { DEFAULT_CONFIG_FILE } from "../../../src/cli/access/config-file.ts";
 import { type HostAddress, readHostAddresses } from "../../../src/cli/host/host-addresses.ts";
 import type { CliIo } from "../../../src/cli/io.ts";
 import { runCli } from "../../../src/cli/main.ts";
-import { isPipeAt, openLog, readInput, readPipe } from "../../../src/linux/input.ts";
+import { openLog, pipeAt, readInput, readPipe } from "../../../src/linux/input.ts";
 import type { Datastore } from "../../../src/datastore/datastore.ts";
 import { openDatastore } from "../../../src/datastore/open.ts";
 import { KubeClient } from "../../../src/kube/client.ts";
@@ -58,7 +58,7 @@ export async function runInProcess(argv: readonly string[], options: CliOptions)
       if (source === "-") return stdin;
       return source in files ? files[source] : await readInput(source, ...how);
     },
-    isPipeAt,
+    pipeAt,
     readPipe,
     makeUuid: () => crypto.randomUUID(),
     readHostAddresses: async (onUnread) => (hostAddresses ?? readHostAddresses)(onUnread),
