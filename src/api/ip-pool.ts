@@ -31,7 +31,9 @@ export interface IPPoolSpec {
   readonly nodeSelector?: string;
   /** Kubernetes namespaces that use it; empty: any. @default "" */
   readonly namespaceSelector?: string;
-  /** @default ["Workload", "Tunnel"], or ["Workload"] with a `namespaceSelector`: tunnels have no namespace */
+  /** Pods of Kubernetes that use it; absent or empty: any. It has no default, so that pools without one are stored and shown without it. */
+  readonly podSelector?: string;
+  /** @default ["Workload", "Tunnel"], or ["Workload"] with a `namespaceSelector` or `podSelector`: tunnels have no namespace and no pod */
   readonly allowedUses?: readonly AllowedUse[];
   /** @default "Automatic" */
   readonly assignmentMode?: AssignmentMode;
@@ -41,7 +43,7 @@ export interface IPPoolSpec {
 export type IPPool = Resource<"IPPool", IPPoolSpec>;
 
 /** A pool's spec with every default applied. */
-export type CompleteIPPoolSpec = Required<IPPoolSpec>;
+export type CompleteIPPoolSpec = Required<Omit<IPPoolSpec, "podSelector">> & Pick<IPPoolSpec, "podSelector">;
 
 /** Prefix lengths that blocks may have. */
 export const BLOCK_SIZE_LIMITS = { 4: { min: 20, max: 32, default: 26 }, 6: { min: 116, max: 128, default: 122 } } as const;
@@ -56,7 +58,7 @@ const DEFAULTS = {
   namespaceSelector: "",
   allowedUses: ["Workload", "Tunnel"],
   assignmentMode: "Automatic",
-} as const satisfies Omit<CompleteIPPoolSpec, "cidr" | "blockSize">;
+} as const satisfies Omit<CompleteIPPoolSpec, "cidr" | "blockSize" | "podSelector">;
 
 /** Applies the defaults when a pool is read: objects written with kubectl or etcdctl lack them. */
 export function withPoolDefaults(spec: IPPoolSpec): CompleteIPPoolSpec {
@@ -71,6 +73,6 @@ export function withPoolDefaults(spec: IPPoolSpec): CompleteIPPoolSpec {
   };
 }
 
-function defaultUses(spec: IPPoolSpec): readonly AllowedUse[] {
-  return spec.namespaceSelector === undefined || spec.namespaceSelector === "" ? DEFAULTS.allowedUses : ["Workload"];
+function defaultUses({ namespaceSelector = "", podSelector = "" }: IPPoolSpec): readonly AllowedUse[] {
+  return namespaceSelector === "" && podSelector === "" ? DEFAULTS.allowedUses : ["Workload"];
 }

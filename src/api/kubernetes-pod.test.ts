@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../test/support/seed.ts";
 import type { ContainerPort, Pod } from "../kube/core-types.ts";
-import { toPodFields } from "./kubernetes-pod.ts";
+import { toOwnLabels, toPodFields } from "./kubernetes-pod.ts";
 
 const seed = testSeed();
 
@@ -35,6 +35,12 @@ describe("labels", () => {
     };
     const labels = toPodFields(pod({ labels: claims }, { serviceAccountName: "" })).labels;
     expect(labels).toEqual({ pcns: "kept", "netplug.io/namespace": "prod", "netplug.io/orchestrator": "k8s" });
+  });
+
+  test("of the pod itself are the same of the pod and of its endpoint", () => {
+    const all = { app: "web", "pcns.team": "ops", "pcsa.role": "admin", "netplug.io/namespace": "kube-system", "example.com/tier": "" };
+    const own = { app: "web", "example.com/tier": "" };
+    expect([toOwnLabels(all), toOwnLabels(toPodFields(pod({ labels: all })).labels)]).toEqual([own, own]);
   });
 
   test("name no service account whose name is too long for a label's value", () => {

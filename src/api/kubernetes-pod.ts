@@ -53,13 +53,19 @@ export function toPodFields({ metadata, spec = {} }: Pod): PodFields {
   };
 }
 
-/** The pod's own labels, without those that say what only the system may say, and the system's. */
-function toLabels(own: Readonly<Record<string, string>>, namespace: string, serviceAccount: string | undefined): Record<string, string> {
+/** The labels that a pod has by itself: of those of a pod, or of its endpoint, the ones that do not say what only the system may say. */
+export function toOwnLabels(all: Readonly<Record<string, string>>): Record<string, string> {
   const labels: Record<string, string> = {};
-  for (const [key, value] of Object.entries(own)) {
+  for (const [key, value] of Object.entries(all)) {
     if (SYSTEM_LABELS.has(key) || INHERITED_PREFIXES.some((prefix) => key.startsWith(prefix))) continue;
     labels[key] = value;
   }
+  return labels;
+}
+
+/** The pod's own labels, and the system's. */
+function toLabels(all: Readonly<Record<string, string>>, namespace: string, serviceAccount: string | undefined): Record<string, string> {
+  const labels = toOwnLabels(all);
   labels[ENDPOINT_LABELS.namespace] = namespace;
   labels[ENDPOINT_LABELS.orchestrator] = "k8s";
   if (serviceAccount !== undefined && serviceAccount.length <= LABEL_VALUE_LENGTH) labels[ENDPOINT_LABELS.serviceAccount] = serviceAccount;

@@ -61,6 +61,12 @@ describe("a pool", () => {
     expect(validate(pool({ cidr: "10.65.0.0/16", namespaceSelector: "has(a)" })).spec).toMatchObject({ allowedUses: ["Workload"] });
   });
 
+  test("gets a podSelector only if it is given one, and is for workloads alone then", () => {
+    const completed = (podSelector: string) => validate(pool({ cidr: "10.65.0.0/16", podSelector })).spec;
+    expect(completed('app == "mail"')).toMatchObject({ podSelector: 'app == "mail"', allowedUses: ["Workload"] });
+    expect(completed("")).toMatchObject({ podSelector: "", allowedUses: ["Workload", "Tunnel"] });
+  });
+
   test("is written in canonical form", () => {
     expect(validate(pool({ cidr: "FD00:0:0:1::/64" })).spec).toMatchObject({ cidr: "fd00:0:0:1::/64" });
   });
@@ -113,6 +119,20 @@ describe("a pool", () => {
     [
       { cidr: "10.0.0.0/16", namespaceSelector: "has(a)", allowedUses: ["Workload", "Tunnel"] },
       'spec.namespaceSelector: got one on a pool with allowedUses "Tunnel", want allowedUses ["Workload"]: tunnels have no namespace',
+    ],
+    [
+      { cidr: "10.0.0.0/16", podSelector: "has(a)", allowedUses: ["Workload", "Tunnel"] },
+      'spec.podSelector: got one on a pool with allowedUses "Tunnel", want allowedUses ["Workload"]: only workloads are pods',
+    ],
+    [
+      { cidr: "10.0.0.0/16", podSelector: "all()", allowedUses: ["LoadBalancer"] },
+      'spec.podSelector: got one on a pool with allowedUses "LoadBalancer", want allowedUses ["Workload"]: only workloads are pods',
+    ],
+    [{ cidr: "10.0.0.0/16", podSelector: "a ? b" }, "spec.podSelector: bad selector a ? b"],
+    [{ cidr: "10.0.0.0/16", podSelector: 7 }, "spec.podSelector: got 7, want a selector"],
+    [
+      { cidr: "10.0.0.0/16", podSelector: "a".repeat(1025) },
+      `spec.podSelector: got "${"a".repeat(200)}…" (1025 characters), want at most 1024 characters`,
     ],
     [
       { cidr: "10.0.0.0/16", allowedUses: ["LoadBalancer", "Tunnel"] },

@@ -93,6 +93,7 @@ export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
     namedBy: { ...annotated?.namedBy, addresses: askedBy },
     addresses,
     namespaceLabels: pod?.namespaceLabels ?? {},
+    podLabels: pod?.podLabels ?? {},
   };
 }
 

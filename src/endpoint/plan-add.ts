@@ -186,7 +186,7 @@ function recordedFor(attachment: AttachmentRequest, facts: Facts): readonly Addr
 }
 
 /** The rest of an address request that asks for exact addresses, and nothing else. */
-export const ADDRESSES_ONLY = { use: "Workload", families: [], pools: {}, namespaceLabels: {} } as const;
+export const ADDRESSES_ONLY = { use: "Workload", families: [], pools: {}, namespaceLabels: {}, podLabels: {} } as const;
 
 function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: Try): AddOutcome {
   if (allocated !== undefined && "error" in allocated) return allocated;

@@ -108,7 +108,13 @@ describe("pools that a request names", () => {
 
   test("give their addresses whatever their selectors and assignment mode", async () => {
     const world = await worldWith({
-      a: { cidr: "10.65.0.0/24", nodeSelector: 'zone == "x"', namespaceSelector: 'team == "t"', assignmentMode: "Manual" },
+      a: {
+        cidr: "10.65.0.0/24",
+        nodeSelector: 'zone == "x"',
+        namespaceSelector: 'team == "t"',
+        podSelector: "has(app)",
+        assignmentMode: "Manual",
+      },
     });
     expect(await world.add("c1", "n1", { pools: { 4: ["a"] } })).toEqual([expect.stringMatching(/^10\.65\./)]);
     expect(await failureOf(world.add("c2", "n1"))).toMatchObject(refusal("noAddressLeft", 'pool "a": its assignmentMode is Manual'));
@@ -142,11 +148,46 @@ describe("pools that nobody names", () => {
     expect(await world.add("c4", "no-node-object")).toEqual([expect.stringMatching(/^10\.67\./)]);
   });
 
+  test("with a podSelector are for pods of those labels, on nodes and in namespaces that the pool selects, too", async () => {
+    const world = await worldWith({
+      all: { cidr: "10.65.0.0/24", nodeSelector: 'zone == "x"', namespaceSelector: "has(team)", podSelector: 'app == "mail"' },
+      mail: { cidr: "10.66.0.0/24", podSelector: 'app == "mail"' },
+      rest: { cidr: "10.67.0.0/24", podSelector: 'app != "mail"' },
+    });
+    await world.put("Node", "x1", {}, { labels: { zone: "x", app: "mail" } });
+    const [team, mail] = [{ namespaceLabels: { team: "t" } }, { podLabels: { app: "mail" } }];
+    const asked = [
+      ["x1", {}, /^10\.67\./],
+      ["x1", { ...team, podLabels: { app: "web" } }, /^10\.67\./],
+      ["x1", { namespaceLabels: { team: "t", app: "mail" } }, /^10\.67\./],
+      ["x1", { podLabels: { app: "mail", team: "t", zone: "x" } }, /^10\.66\./],
+      ["y1", { ...team, ...mail }, /^10\.66\./],
+      ["x2", { ...team, ...mail }, /^10\.66\./],
+    ] as const;
+    for (const [i, [node, labels, wanted]] of asked.entries())
+      expect(await world.add(`c${i}`, node, labels)).toEqual([expect.stringMatching(wanted)]);
+    // Blocks that a node has come before a block of a pool with an earlier name.
+    for (const c of ["c1", "c3"]) await world.del(c, "x1");
+    await world.put("Node", "x3", {}, { labels: { zone: "x" } });
+    expect(await world.add("c9", "x3", { ...team, ...mail })).toEqual([expect.stringMatching(/^10\.65\./)]);
+  });
+
+  test.each([
+    ["absent", {}],
+    ["empty", { podSelector: "" }],
+    ["all()", { podSelector: "all()" }],
+  ])("whose podSelector is %s are for every pod, and for what is none", async (_, spec) => {
+    const world = await worldWith({ a: { cidr: "10.65.0.0/24", ...spec } });
+    expect(await world.add("c1", "n1", { podLabels: { app: "mail" } })).toHaveLength(1);
+    expect(await world.add("c2", "n1")).toHaveLength(1);
+  });
+
   test("are told one by one when none will do", async () => {
     const world = await worldWith({
       manual: { cidr: "10.65.0.0/24", assignmentMode: "Manual" },
       off: { cidr: "10.66.0.0/24", disabled: true },
       other: { cidr: "10.67.0.0/24", nodeSelector: "has(zone)" },
+      mail: { cidr: "10.71.0.0/24", podSelector: 'app == "mail"' },
       team: { cidr: "10.68.0.0/24", namespaceSelector: "has(team)" },
       tunnels: { cidr: "10.69.0.0/24", allowedUses: ["Tunnel"] },
       six: { cidr: "fd00:65::/64" },
@@ -155,7 +196,7 @@ describe("pools that nobody names", () => {
     expect(await failureOf(world.add("c1", "n1"))).toMatchObject({
       kind: "noAddressLeft",
       message:
-        'allocate an IPv4 address on node "n1": no address left: pool "manual": its assignmentMode is Manual: it must be named; pool "off": it is disabled; ' +
+        'allocate an IPv4 address on node "n1": no address left: pool "mail": its podSelector \'app == "mail"\' does not match the pod\'s labels; pool "manual": its assignmentMode is Manual: it must be named; pool "off": it is disabled; ' +
         'pool "other": its nodeSelector "has(zone)" does not match node "n1"; ' +
         'pool "team": its namespaceSelector "has(team)" does not match the namespace\'s labels; pool "tunnels": it allows Tunnel, not Workload; ' +
         'pool "wrong": its nodeSelector "has(" is no selector: at character 5 got the end, want a label; correct it by "netplugctl patch ippool wrong"',
@@ -167,6 +208,7 @@ describe("pools that nobody names", () => {
       good: { cidr: "10.65.0.0/24" },
       other: { cidr: "10.66.0.0/24", nodeSelector: "has(zone)" },
       six: { cidr: "fd00:65::/64", nodeSelector: "zone = a" },
+      pods: { cidr: "10.71.0.0/24", podSelector: "has(app" },
       team: { cidr: "10.68.0.0/24", namespaceSelector: "zone = a" },
       wrong: { cidr: "10.70.0.0/24", nodeSelector: "has(" },
     });
@@ -181,6 +223,8 @@ describe("pools that nobody names", () => {
     };
     expect(await told({})).toEqual([
       'pool "none" is left out: it has no CIDR; correct it by "netplugctl patch ippool none"',
+      'pool "pods" is left out: its podSelector "has(app" is no selector: at character 8 got the end, want ")"; ' +
+        'correct it by "netplugctl patch ippool pods"',
       'pool "team" is left out: its namespaceSelector "zone = a" is no selector: at character 6 got "=", ' +
         'want "==", "!=", "in", "not in", "contains", "starts with" or "ends with"; correct it by "netplugctl patch ippool team"',
       'pool "wrong" is left out: its nodeSelector "has(" is no selector: at character 5 got the end, want a label; ' +
@@ -283,6 +327,8 @@ describe("pools that nobody names", () => {
       e: { cidr: "10.68.0.0/24", allowedUses: "Workload" },
       f: { cidr: "10.69.0.0/24", nodeSelector: 7 },
       g: { cidr: "10.70.0.0/24", namespaceSelector: 7 },
+      j: { cidr: "10.73.0.0/24", podSelector: 7 },
+      k: { cidr: "10.74.0.0/24", podSelector: null },
       h: { cidr: "10.71.0.0/24", blockSize: 33 },
       i: { cidr: "10.72.0.0/24", blockSize: 26.5 },
     }))
@@ -296,6 +342,8 @@ describe("pools that nobody names", () => {
       'pool "e": its allowedUses is no list',
       'pool "f": its selectors are no texts',
       'pool "g": its selectors are no texts',
+      'pool "j": its selectors are no texts',
+      'pool "k": its selectors are no texts',
       'pool "h": its blockSize 33 does not fit 10.71.0.0/24: want 24..32',
       'pool "i": its blockSize 26.5 does not fit 10.72.0.0/24: want 24..32',
     ])

@@ -5,6 +5,7 @@ import type { Resource } from "../api/resource.ts";
 import type { Query, Revision, Stored } from "../datastore/datastore.ts";
 import { compareTexts } from "../lib/characters.ts";
 import { comparePrefixes, overlaps, type Prefix, toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
+import { isText } from "../lib/json.ts";
 import { quote } from "../lib/quote.ts";
 
 /** A pool whose spec makes sense. */
@@ -133,7 +134,7 @@ function readSpec(given: unknown): Pick<Pool, "cidr" | "blockLength" | "spec"> |
     return { what, isImmutable: true };
   }
   if (!Array.isArray(complete.allowedUses)) return { what: "its allowedUses is no list" };
-  if (typeof complete.nodeSelector !== "string" || typeof complete.namespaceSelector !== "string")
-    return { what: "its selectors are no texts" };
+  const { nodeSelector, namespaceSelector, podSelector = "" } = complete;
+  if (![nodeSelector, namespaceSelector, podSelector].every(isText)) return { what: "its selectors are no texts" };
   return { cidr, blockLength, spec: complete };
 }

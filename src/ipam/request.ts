@@ -12,7 +12,7 @@ export interface AddressRequest {
   readonly use: Use;
   /** One address of each of these families; all or nothing. Ignored when `addresses` is not empty. */
   readonly families: readonly Family[];
-  /** Names or CIDRs of the only pools to use, in this order; undefined: all that select node and namespace. */
+  /** Names or CIDRs of the only pools to use, in this order; undefined: all that select node, namespace and pod. */
   readonly pools: Readonly<Partial<Record<Family, readonly string[]>>>;
   /** @default nothing is said */
   readonly namedBy?: NamedBy | undefined;
@@ -20,6 +20,8 @@ export interface AddressRequest {
   readonly addresses: readonly Address[];
   /** For `namespaceSelector`; without a Kubernetes namespace it is evaluated against no labels. */
   readonly namespaceLabels: Readonly<Record<string, string>>;
+  /** For `podSelector`: the pod's own; without a pod of Kubernetes it is evaluated against no labels. */
+  readonly podLabels: Readonly<Record<string, string>>;
 }
 
 /** Where the pools of a family, families and addresses are named, for messages: `annotation "…" of namespace "shop"`. */

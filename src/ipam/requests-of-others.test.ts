@@ -31,6 +31,17 @@ describe("requests of others in the queue", () => {
     expect(world.datastore.requests.roundTrips - before).toBe(1);
   });
 
+  test("get addresses only of pools that select their pods, whatever the pod of the one that serves them", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("mail", "10.65.0.0/24", { podSelector: 'app == "mail"' });
+    await world.putPool("rest", "10.66.0.0/24", { podSelector: 'app != "mail"' });
+    const asked = (name: string, app: string): AddressRequest => requestFor(name, "n1", { podLabels: { app } });
+    for (const app of ["mail", "web"]) await world.add(app, "n1", { podLabels: { app } });
+    const [mail, web] = [asked("c2", "mail"), asked("c3", "web")];
+    expect((await planWith(world, asked("c1", "mail"), [mail, web])).served).toEqual([mail]);
+    expect((await planWith(world, asked("c1", "web"), [mail, web])).served).toEqual([web]);
+  });
+
   test("get an address of their own each where all are borrowed", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/29", { blockSize: 29 });

@@ -48,7 +48,7 @@ export function requestOf(node: string, name: string): AddressRequest {
     podUID: containerID.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5"),
     endpoint: `${node.replaceAll("-", "--")}-k8s-web--frontend--7d9f8c6b5--${containerID.slice(0, 5)}-eth0`,
   };
-  return { owner, use: "Workload", families: [4], pools: {}, addresses: [], namespaceLabels: {} };
+  return { owner, use: "Workload", families: [4], pools: {}, addresses: [], namespaceLabels: {}, podLabels: {} };
 }
 
 /** A block in which every address belongs to a pod of its node. */

@@ -108,7 +108,9 @@ describe("defaults", () => {
   });
 
   test("never change what a reader makes of an object", () => {
-    for (const spec of [{ cidr: "10.0.0.0/16" }, { cidr: "fd00::/64" }, { cidr: "10.0.0.0/16", namespaceSelector: "has(a)" }]) {
+    const selectors = [{ namespaceSelector: "has(a)" }, { podSelector: "has(a)" }];
+    const pools = [{ cidr: "10.0.0.0/16" }, { cidr: "fd00::/64" }, ...selectors.map((one) => ({ cidr: "10.0.0.0/16", ...one }))];
+    for (const spec of pools) {
       expect(SCHEMAS.IPPool.complete({ ...(defaultsOf("IPPool") as object), ...spec })).toEqual(SCHEMAS.IPPool.complete(spec));
     }
   });

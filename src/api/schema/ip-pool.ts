@@ -18,6 +18,7 @@ export const ipPoolSpec = v.object({
   blockSize: v.exactOptional(wholeNumber(0, 128)),
   nodeSelector: v.exactOptional(selector()),
   namespaceSelector: v.exactOptional(selector()),
+  podSelector: v.exactOptional(selector()),
   allowedUses: v.exactOptional(listOfAtMost(10, oneOf("Workload", "Tunnel", "LoadBalancer"))),
   assignmentMode: v.exactOptional(oneOf("Automatic", "Manual")),
 });
@@ -58,6 +59,10 @@ function toMisfitText(blockSize: number, prefix: Prefix): string {
 function addUseProblems(pool: CompleteIPPoolSpec, add: (field: keyof IPPoolSpec, message: string) => unknown): void {
   if (pool.namespaceSelector !== "" && pool.allowedUses.includes("Tunnel")) {
     add("namespaceSelector", `got one on a pool with allowedUses "Tunnel", want allowedUses ["Workload"]: tunnels have no namespace`);
+  }
+  const podless = pool.allowedUses.find((use) => use !== "Workload");
+  if ((pool.podSelector ?? "") !== "" && podless !== undefined) {
+    add("podSelector", `got one on a pool with allowedUses "${podless}", want allowedUses ["Workload"]: only workloads are pods`);
   }
   if (!pool.allowedUses.includes("LoadBalancer")) return;
   if (pool.allowedUses.length > 1) add("allowedUses", `got "LoadBalancer" together with another use, want it alone`);

@@ -21,6 +21,7 @@ export interface PodTemplate {
   readonly podNames: "name" | "name-number" | "unknown";
   /** undefined: it names none. */
   readonly namespace: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   /** Where these are. */
   readonly annotationsPath: string;
@@ -98,6 +99,7 @@ function readPodTemplate(document: InputDocument, kind: string, path: readonly s
     isNameMadeUp: name === undefined,
     podNames: name === undefined ? "unknown" : knownNames,
     namespace: readField(document, ["metadata", "namespace"], NAME_IF_ANY) || undefined,
+    labels: readTexts(document, [...path, "metadata", "labels"]),
     annotations: readTexts(document, [...path, "metadata", "annotations"]),
     annotationsPath: toPathText([...path, "metadata", "annotations"]),
     otherAnnotations: {

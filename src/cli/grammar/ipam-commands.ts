@@ -103,7 +103,7 @@ const ipamExplain = buildCommand<ExplainFlags, [], CliContext>({
       pod: {
         kind: "parsed",
         parse: String,
-        brief: "a pod whose annotations count: NAME, or NAMESPACE/NAME; on Kubernetes only, or of -f",
+        brief: "a pod whose labels and annotations count: NAME, or NAMESPACE/NAME; on Kubernetes only, or of -f",
         placeholder: "POD",
         optional: true,
         proposeCompletions(this: CliContext, partial: string) {

@@ -1,5 +1,6 @@
 /** What a pod and its namespace ask of address management. */
 
+import { toOwnLabels } from "../../api/kubernetes-pod.ts";
 import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { type AnnotatedPod, toPodText } from "../../endpoint/annotations/sources.ts";
 import { NAMESPACES, type Pod, PODS } from "../../kube/core-types.ts";
@@ -12,6 +13,8 @@ import type { OpenKube } from "../io.ts";
 
 /** A pod as an ADD sees it. */
 export interface AskingPod extends AnnotatedPod {
+  /** The pod's own. */
+  readonly podLabels: Readonly<Record<string, string>>;
   readonly namespaceLabels: Readonly<Record<string, string>>;
   readonly namespaceAnnotations: Readonly<Record<string, string>>;
   /** What messages call one that has no name yet, or of which none matters; its `name` is {@link ANY_POD} then. */
@@ -64,7 +67,7 @@ export interface PlannedNamespace extends NamedNamespace {
 /**
  * Reads one that is there, and its namespace.
  *
- * @param name undefined: one without annotations, which need not be there
+ * @param name undefined: one without annotations and labels, which need not be there
  * @throws {CommandFailed} one that is not there, or that gets no address
  */
 export async function readAskingPod(openKube: OpenKube, namespace: NamedNamespace, name: string | undefined): Promise<AskingPod> {
@@ -76,6 +79,7 @@ export async function readAskingPod(openKube: OpenKube, namespace: NamedNamespac
     ...id,
     ...around,
     annotations: pod?.metadata.annotations ?? {},
+    podLabels: toOwnLabels(pod?.metadata.labels ?? {}),
     unnamed: name === undefined ? `a pod of namespace ${quote(namespace.name)}` : undefined,
     isPlanned: false,
     warnings: [],

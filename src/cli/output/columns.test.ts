@@ -16,20 +16,21 @@ test.each<[kind: string, spec: object, usual: string, more: string]>([
     "IPPool",
     { cidr: "fd00::/64", nodeSelector: "has(a)", natOutgoing: true, vxlanMode: "Always", allowedUses: ["Tunnel"], disabled: true },
     "NAME=x CIDR=fd00::/64 SELECTOR=has(a)",
-    " NAMESPACES= NAT=true IPIPMODE=Never VXLANMODE=Always BLOCKSIZE=122 USES=Tunnel ASSIGNMENT=Automatic DISABLED=true DISABLEBGPEXPORT=false",
+    " NAMESPACES= PODS= NAT=true IPIPMODE=Never VXLANMODE=Always BLOCKSIZE=122 USES=Tunnel ASSIGNMENT=Automatic DISABLED=true DISABLEBGPEXPORT=false",
   ],
   [
     "IPPool",
     {
       cidr: "10.65.0.0/16",
       namespaceSelector: "has(b)",
+      podSelector: "has(c)",
       ipipMode: "CrossSubnet",
       blockSize: 28,
       assignmentMode: "Manual",
       disableBGPExport: true,
     },
     "NAME=x CIDR=10.65.0.0/16 SELECTOR=all()",
-    " NAMESPACES=has(b) NAT=false IPIPMODE=CrossSubnet VXLANMODE=Never BLOCKSIZE=28 USES=Workload ASSIGNMENT=Manual DISABLED=false DISABLEBGPEXPORT=true",
+    " NAMESPACES=has(b) PODS=has(c) NAT=false IPIPMODE=CrossSubnet VXLANMODE=Never BLOCKSIZE=28 USES=Workload ASSIGNMENT=Manual DISABLED=false DISABLEBGPEXPORT=true",
   ],
   ["IPReservation", { reservedCIDRs: ["10.65.0.1", "10.66.0.0/24"] }, "NAME=x RESERVED=10.65.0.1,10.66.0.0/24", ""],
   [

@@ -30,6 +30,7 @@ const COLUMNS: { readonly [K in keyof Specs]: readonly ColumnOf<Specs[K]>[] } & 
     ["CIDR", (spec) => spec.cidr],
     ["SELECTOR", (spec) => pool(spec).nodeSelector],
     ["NAMESPACES", (spec) => pool(spec).namespaceSelector, "wide"],
+    ["PODS", (spec) => spec.podSelector, "wide"],
     ["NAT", (spec) => pool(spec).natOutgoing, "wide"],
     ["IPIPMODE", (spec) => pool(spec).ipipMode, "wide"],
     ["VXLANMODE", (spec) => pool(spec).vxlanMode, "wide"],

@@ -12,6 +12,8 @@ export interface PodFacts {
   /** UID of the object in the API server; for a mirror pod it differs from the runtime's. */
   readonly uid: string;
   readonly namespaceLabels: Readonly<Record<string, string>>;
+  /** The pod's own. */
+  readonly podLabels: Readonly<Record<string, string>>;
   /** What annotations ask for, completed by the network config. */
   readonly request: PodRequest;
   readonly completeRecord: CompleteRecord;

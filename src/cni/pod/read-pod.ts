@@ -1,6 +1,6 @@
 /** The pod of a call and its namespace: compared with what the runtime says, and what both ask for. */
 
-import { BOUND_TO, type PodFields, toPodFields } from "../../api/kubernetes-pod.ts";
+import { BOUND_TO, type PodFields, toOwnLabels, toPodFields } from "../../api/kubernetes-pod.ts";
 import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { warnOfIneffective } from "../../endpoint/annotations/ineffective.ts";
@@ -82,7 +82,7 @@ export function toPodFacts(call: Call, identity: PodIdentity, pod: PodView | und
     const record = toPodEndpoint(plain, fields, request);
     return isEndpoint ? { ...record, metadata: { ...record.metadata, uid } } : record;
   };
-  return { uid, namespaceLabels: labels, request, completeRecord };
+  return { uid, namespaceLabels: labels, podLabels: toOwnLabels(fields.labels), request, completeRecord };
 }
 
 /**

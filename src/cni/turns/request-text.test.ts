@@ -2,7 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { requestFor } from "../../../test/support/ipam/ipam.ts";
 import { parseOwner, parseRequest, toRequestText } from "./request-text.ts";
 
-const request = requestFor("c1", "n1", { families: [4, 6], pools: { 4: ["blue", "10.65.0.0/24"] }, namespaceLabels: { team: "shop" } });
+const request = requestFor("c1", "n1", {
+  families: [4, 6],
+  pools: { 4: ["blue", "10.65.0.0/24"] },
+  namespaceLabels: { team: "shop" },
+  podLabels: { app: "web" },
+});
 const text = toRequestText(request, "etcd");
 
 /** The text with one thing changed. */
@@ -22,6 +27,22 @@ test("is nobody's who works with another datastore, but says to all whose it is"
   expect(parseOwner(text)).toEqual(request.owner);
 });
 
+describe("beside the version before, which knows no labels of pods,", () => {
+  const { families, pools, namespaceLabels, owner } = request;
+  const before = JSON.stringify({ form: 1, datastoreKey: "etcd", owner, families, pools, namespaceLabels });
+
+  test("is not served by it, and has its owner where it looked for that", () => {
+    // It serves what has these, and gives addresses of every pool whose other selectors match.
+    const { form, namespaceLabels: where, owner: whose } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    expect([form, where, whose]).toEqual([1, undefined, owner]);
+  });
+
+  test("serves none of its requests, as nobody knows which pools are theirs, and finds whose they are", () => {
+    expect(parseRequest(before, "etcd")).toBeUndefined();
+    expect(parseOwner(before)).toEqual(owner);
+  });
+});
+
 describe("is no request", () => {
   test.each([
     ["nothing yet", ""],
@@ -37,8 +58,12 @@ describe("is no request", () => {
     ["no pools", changed("pools", [])],
     ["pools that are no list", changed("pools", { 4: "blue" })],
     ["pools that are numbers", changed("pools", { 4: [1] })],
-    ["labels that are numbers", changed("namespaceLabels", { team: 1 })],
-    ["more than one of ours can be", changed("namespaceLabels", { team: "x".repeat(70_000) })],
+    ["no labels", changed("labels", undefined)],
+    ["no labels of the pod", changed("pod", undefined, "labels")],
+    ["no labels of the namespace", changed("namespace", undefined, "labels")],
+    ["labels of the namespace that are numbers", changed("namespace", { team: 1 }, "labels")],
+    ["labels of the pod that are numbers", changed("pod", { app: 1 }, "labels")],
+    ["more than one of ours can be", changed("pod", { app: "x".repeat(70_000) }, "labels")],
   ])("%s", (_, said) => expect(parseRequest(said, "etcd")).toBeUndefined());
 
   test.each([

@@ -57,7 +57,8 @@ function selectFor(request: AddressRequest, family: Family, { facts, pools, defe
   const { node } = request.owner;
   const stored = know(facts, { type: "get", ref: { kind: "Node", name: node } });
   const nodeLabels = stored?.value.metadata.labels ?? {};
-  const criteria = { family, use: request.use, node, nodeLabels, namespaceLabels: request.namespaceLabels };
+  const { use, namespaceLabels, podLabels } = request;
+  const criteria = { family, use, node, nodeLabels, namespaceLabels, podLabels };
   const selection = selectPools(pools, criteria, request.pools[family], request.namedBy?.[family]);
   for (const { name, reason, isDefect } of selection.refused) if (isDefect) defects.add(`pool ${quote(name)} is left out: ${reason}`);
   return selection;

@@ -18,6 +18,7 @@ export interface PoolCriteria {
   readonly node: string;
   readonly nodeLabels: Labels;
   readonly namespaceLabels: Labels;
+  readonly podLabels: Labels;
 }
 
 /** What {@link selectPools} found. */
@@ -30,7 +31,7 @@ export interface PoolSelection {
 
 /**
  * The pools that were named, whatever their selectors and assignment mode; without names the automatic ones that select the
- * node and the namespace, by name.
+ * node, the namespace and the pod, by name.
  *
  * @param named names or CIDRs
  * @param namedBy where they are named, for messages
@@ -63,12 +64,13 @@ export function whyNotUsed(pool: Pool, use: Use): string | undefined {
   return pool.spec.allowedUses.includes(use) ? undefined : `it allows ${pool.spec.allowedUses.join(" and ")}, not ${use}`;
 }
 
-function whyNotSelected(pool: Pool, { node, nodeLabels, namespaceLabels }: PoolCriteria): Refusal | undefined {
-  const { assignmentMode, nodeSelector, namespaceSelector } = pool.spec;
+function whyNotSelected(pool: Pool, { node, nodeLabels, namespaceLabels, podLabels }: PoolCriteria): Refusal | undefined {
+  const { assignmentMode, nodeSelector, namespaceSelector, podSelector = "" } = pool.spec;
   if (assignmentMode === "Manual") return { reason: "its assignmentMode is Manual: it must be named" };
   return (
     whyNoMatch(pool, "nodeSelector", nodeSelector, nodeLabels, `node ${quote(node)}`) ??
-    whyNoMatch(pool, "namespaceSelector", namespaceSelector, namespaceLabels, "the namespace's labels")
+    whyNoMatch(pool, "namespaceSelector", namespaceSelector, namespaceLabels, "the namespace's labels") ??
+    whyNoMatch(pool, "podSelector", podSelector, podLabels, "the pod's labels")
   );
 }
 

@@ -85,5 +85,14 @@ export function idOf(containerID: string): AttachmentId {
 
 export function requestFor(containerID: string, node: string, request: Partial<AddressRequest> = {}): AddressRequest {
   const families: readonly Family[] = [4];
-  return { owner: { ...idOf(containerID), node }, use: "Workload", families, pools: {}, addresses: [], namespaceLabels: {}, ...request };
+  return {
+    owner: { ...idOf(containerID), node },
+    use: "Workload",
+    families,
+    pools: {},
+    addresses: [],
+    namespaceLabels: {},
+    podLabels: {},
+    ...request,
+  };
 }

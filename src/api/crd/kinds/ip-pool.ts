@@ -62,6 +62,11 @@ const FIELDS_AGAINST_EACH_OTHER: readonly CelRule[] = [
     fieldPath: ".namespaceSelector",
   },
   {
+    rule: "!has(self.podSelector) || self.podSelector == '' || !has(self.allowedUses) || self.allowedUses.all(use, use == 'Workload')",
+    message: "only workloads are pods: want allowedUses [Workload] with a podSelector",
+    fieldPath: ".podSelector",
+  },
+  {
     rule: `!${isForLoadBalancers("self")} || size(self.allowedUses) == 1`,
     message: "got LoadBalancer together with another use, want it alone",
     fieldPath: ".allowedUses",
@@ -142,17 +147,24 @@ export const IP_POOL_DEFINITION: KindDefinition<IPPoolSpec> = {
     blockSize: `Prefix length of the blocks that nodes claim: ${V4.min}..${V4.max} for IPv4, ${V6.min}..${V6.max} for IPv6. Absent or 0 means ${V4.default} for IPv4 and ${V6.default} for IPv6, so a smaller pool needs one of its own. It cannot be changed, added or removed.`,
     nodeSelector: "The nodes that use the pool.",
     namespaceSelector: "The namespaces that use the pool; empty means any.",
+    podSelector: "The pods that use the pool, by their own labels; absent or empty means any.",
     allowedUses:
-      "What the addresses are for. Absent or empty means Workload and Tunnel, with a namespaceSelector Workload alone. LoadBalancer stands alone.",
+      "What the addresses are for. Absent or empty means Workload and Tunnel, with a namespaceSelector or podSelector Workload alone. LoadBalancer stands alone.",
     assignmentMode: "Automatic, or Manual for a pool that gives addresses only to those who name it.",
   },
-  samples: [{ cidr: "10.65.0.0/16" }, { cidr: "fd00:65::/64" }, { cidr: "10.65.0.0/16", namespaceSelector: "all()" }],
+  samples: [
+    { cidr: "10.65.0.0/16" },
+    { cidr: "fd00:65::/64" },
+    { cidr: "10.65.0.0/16", namespaceSelector: "all()" },
+    { cidr: "10.65.0.0/16", podSelector: "all()" },
+  ],
   // In the order in which they are told: what cannot be changed need not fit.
   rules: { spec: [...AGAINST_WHAT_IT_WAS, ...FIELDS_AGAINST_EACH_OTHER] },
   columns: [
     specColumn("CIDR", "cidr", "string", "The range of addresses."),
     specColumn("Selector", "nodeSelector", "string", "The nodes that use it."),
     specColumn("Namespaces", "namespaceSelector", "string", "The namespaces that use it.", "wide"),
+    specColumn("Pods", "podSelector", "string", "The pods that use it, where not any.", "wide"),
     specColumn("NAT", "natOutgoing", "boolean", "Whether outgoing traffic gets the node's address.", "wide"),
     specColumn("IPIP", "ipipMode", "string", "When traffic between nodes is wrapped in IPIP.", "wide"),
     specColumn("VXLAN", "vxlanMode", "string", "When traffic between nodes is wrapped in VXLAN.", "wide"),

@@ -123,8 +123,8 @@ function toRequest(pod: AskingPod | undefined, { families = ["IPv4"], ipv4Pools 
 /** The same, as address management is asked. */
 export function toQuestion({ pod, node, request: { families, addressesWithoutIpam, ...request } }: Asking): Question {
   const owner = { network: "", containerID: "", ifName: "", node, ...(pod?.unnamed === undefined && pod && toOwner(pod)) };
-  const namespaceLabels = pod?.namespaceLabels ?? {};
-  const question = { ...request, owner, namespaceLabels, families: addressesWithoutIpam.length > 0 ? [] : families };
+  const { namespaceLabels = {}, podLabels = {} } = pod ?? {};
+  const question = { ...request, owner, namespaceLabels, podLabels, families: addressesWithoutIpam.length > 0 ? [] : families };
   return pod === undefined || pod.recordedContainer === "" ? question : { ...question, replaces: (other) => isContainerOf(pod, other) };
 }
 

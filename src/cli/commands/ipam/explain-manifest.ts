@@ -1,5 +1,6 @@
 /** The pod of a manifest, which need not have been applied: `ipam explain -f`. */
 
+import { toOwnLabels } from "../../../api/kubernetes-pod.ts";
 import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
 import { toPodText } from "../../../endpoint/annotations/sources.ts";
 import { isJsonObject, tryParseForeignJson } from "../../../lib/json.ts";
@@ -98,6 +99,7 @@ function toPlannedPod(template: PodTemplate, namespace: string, wanted: string |
     name,
     unnamed,
     annotations,
+    podLabels: toOwnLabels({ ...template.labels, ...labelsByController(template, name) }),
     isPlanned: true,
     warnings: [
       ...warnOfPlace(template, maker),
@@ -113,6 +115,13 @@ function toPlannedPod(template: PodTemplate, namespace: string, wanted: string |
     recordedAddresses: "",
     recordedContainer: "",
   };
+}
+
+/** Those whose values are known before; a hash or a UID is not. */
+function labelsByController({ kind, podNames, name, isNameMadeUp }: PodTemplate, pod: string): Readonly<Record<string, string>> {
+  if (podNames === "name-number")
+    return { "statefulset.kubernetes.io/pod-name": pod, "apps.kubernetes.io/pod-index": pod.slice(name.length + 1) };
+  return kind === "Job" && !isNameMadeUp ? { "batch.kubernetes.io/job-name": name, "job-name": name } : {};
 }
 
 function warnOfPlace({ otherAnnotations, annotationsPath }: PodTemplate, maker: string): readonly string[] {

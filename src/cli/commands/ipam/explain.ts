@@ -58,7 +58,11 @@ function refuseFloating({ pod, request }: Asking, { addresses }: Explanation): r
   }
 }
 
-function warningsOf(cli: Cli, asking: Asking, { isNodeKnown, selectsNodes, defects, holders }: Explanation): readonly string[] {
+function warningsOf(
+  cli: Cli,
+  asking: Asking,
+  { isNodeKnown, selectsNodes, selectsPods, defects, holders }: Explanation,
+): readonly string[] {
   const { pod, isOnKubernetes, node, request } = asking;
   // Nodes need no object in etcd.
   const isNodeMissed = !isNodeKnown && (isOnKubernetes || selectsNodes);
@@ -70,7 +74,7 @@ function warningsOf(cli: Cli, asking: Asking, { isNodeKnown, selectsNodes, defec
           ...pod.warnings,
           ...warnOfIneffective(pod, pod.namespaceAnnotations),
           ...warnOfFeatures(pod, request),
-          ...(isOnKubernetes ? [] : warnOfUnread(pod, asking)),
+          ...(isOnKubernetes ? [] : warnOfUnread(pod, asking, selectsPods)),
           ...warnOfOwn(pod, node, isNodeKnown),
           ...warnOfHolders(pod, asking, holders),
         ];
@@ -88,15 +92,17 @@ function warnOfFeatures(pod: AskingPod, { addressesWithoutIpam, floatingIPs }: A
 }
 
 /** Of Kubernetes etcd knows nothing, and of the network config nobody here. */
-function warnOfUnread(pod: AskingPod, { request, malformed }: Asking): readonly string[] {
+function warnOfUnread(pod: AskingPod, { request, malformed }: Asking, selectsPods: boolean): readonly string[] {
   const { families, namedBy, addresses, addressesWithoutIpam } = request;
-  const isAnnotated = Object.keys(pod.annotations).some((name) => name.startsWith(ANNOTATION_PREFIX));
-  const ofConfig = `annotations of ${toPodText(pod)} count only with "policy.type": "k8s" in the network config, as the datastore is etcd`;
   const isAllNamed = namedBy.families !== undefined && families.every((family) => namedBy[family] !== undefined);
   const isSettled = malformed !== undefined || addresses.length > 0 || addressesWithoutIpam.length > 0 || isAllNamed;
+  const isLabelled = !isSettled && selectsPods && Object.keys(pod.podLabels).length > 0;
+  const isAnnotated = Object.keys(pod.annotations).some((name) => name.startsWith(ANNOTATION_PREFIX));
+  const read = [...(isLabelled ? ["labels"] : []), ...(isAnnotated ? ["annotations"] : [])].join(" and ");
+  const ofConfig = `${read} of ${toPodText(pod)} count only with "policy.type": "k8s" in the network config, as the datastore is etcd`;
   const what = `labels and annotations of namespace ${quote(pod.namespace)}`;
   return [
-    ...(isAnnotated ? [ofConfig] : []),
+    ...(read === "" ? [] : [ofConfig]),
     ...(isSettled ? [] : [`${what} may choose pools and families: they are not known here, as the datastore is etcd`]),
   ];
 }

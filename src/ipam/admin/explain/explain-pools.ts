@@ -66,10 +66,10 @@ export function explainPools(asking: Asking, family: Family, giver: Giver | unde
 
 /** The pools of a family that would be used, in their order, and the others with their reasons. */
 function choosePools(
-  { request: { owner, use, pools, namespaceLabels }, table, nodeLabels }: Asking,
+  { request: { owner, use, pools, namespaceLabels, podLabels }, table, nodeLabels }: Asking,
   family: Family,
 ): { readonly usable: readonly Pool[]; readonly others: readonly ExplainedPool[] } {
-  const criteria = { family, use, node: owner.node, nodeLabels, namespaceLabels };
+  const criteria = { family, use, node: owner.node, nodeLabels, namespaceLabels, podLabels };
   const named = pools[family] ?? [];
   // One by one: that one of them cannot be used does not hide that the others are named.
   const selections =

@@ -44,6 +44,8 @@ export interface Explanation {
   readonly isNodeKnown: boolean;
   /** Whether a pool asks for labels of nodes. */
   readonly selectsNodes: boolean;
+  /** Whether a pool asks for labels of pods. */
+  readonly selectsPods: boolean;
   readonly addresses: readonly PromisedAddress[];
   /** What an ADD would fail with. */
   readonly refusals: readonly NetplugError[];
@@ -93,6 +95,7 @@ function explainOn(question: Question, facts: Facts, attempt: Try): Explanation 
   return {
     isNodeKnown: node !== undefined,
     selectsNodes: table.pools.some(({ spec: { nodeSelector } }) => nodeSelector !== "" && nodeSelector !== "all()"),
+    selectsPods: table.pools.some(({ spec: { podSelector = "" } }) => podSelector !== "" && podSelector !== "all()"),
     addresses: given,
     refusals,
     holders: isInUse ? addresses.flatMap((address) => holdersOf(address, facts, owner.node)) : [],

@@ -29,8 +29,9 @@ export function poolWarnings(stored: readonly Stored<Resource>[]): readonly Pool
 /** A pool that must be named gives addresses nevertheless. */
 function badSelectorsOf({ name, spec }: Pool): readonly RefusedPool[] {
   if (spec.assignmentMode === "Manual") return [];
-  return (["nodeSelector", "namespaceSelector"] as const).flatMap((field) => {
-    const selector = tryParseSelector(spec[field]);
-    return selector instanceof SelectorError ? [{ name, ...badSelector(name, field, spec[field], selector) }] : [];
+  return (["nodeSelector", "namespaceSelector", "podSelector"] as const).flatMap((field) => {
+    const text = spec[field] ?? "";
+    const selector = tryParseSelector(text);
+    return selector instanceof SelectorError ? [{ name, ...badSelector(name, field, text, selector) }] : [];
   });
 }
