@@ -70,6 +70,16 @@ test.each<[which: string, pools: readonly Parameters<typeof putPool>[], object: 
     "x",
     `its nodeSelector "zone = a" is no selector: at character 6 got "=", want ${COMPARISONS}; correct it by "netplugctl patch ippool x"`,
   ],
+  [
+    "one whose podSelector is none",
+    [
+      ["x", "10.9.0.0/16", MAY, { podSelector: "app = a" }],
+      ["y", "10.8.0.0/16", MAY, { podSelector: 'app == "a"' }],
+      ["z", "10.7.0.0/16", MAY, { podSelector: "" }],
+    ],
+    "x",
+    `its podSelector "app = a" is no selector: at character 5 got "=", want ${COMPARISONS}; correct it by "netplugctl patch ippool x"`,
+  ],
 ])("%s", async (_which, pools, object, detail) => {
   await world.done(["init"]);
   for (const pool of pools) await putPool(...pool);

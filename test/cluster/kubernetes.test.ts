@@ -13,6 +13,7 @@ import { BUSYBOX_IMAGE, STATIC_PODS } from "./support/node-config.ts";
 import { onCluster } from "./support/on-cluster.ts";
 import { listPods, pingFrom, podManifest, runPods } from "./support/pods.ts";
 import { createService, SERVE, shownKubeProxyConfig, untilAnswered } from "./support/services.ts";
+import { createReplicas } from "./support/workload.ts";
 
 const POOLS = ["10.65.0.0/16", "fd65::/112"];
 
@@ -77,8 +78,8 @@ describe("annotations", () => {
   });
 
   test("pods of a namespace get addresses of the namespace's pool; a pod of its own choice is asked first", async () => {
-    await applyPool(kubernetesAccess(cluster), "tenant", { cidr: "10.77.0.0/24" });
-    await applyPool(kubernetesAccess(cluster), "special", { cidr: "10.78.0.0/24" });
+    await applyPool(kubernetesAccess(cluster), "tenant", { cidr: "10.77.0.0/24", assignmentMode: "Manual" });
+    await applyPool(kubernetesAccess(cluster), "special", { cidr: "10.78.0.0/24", assignmentMode: "Manual" });
     await cluster.kubectl(["create", "namespace", "tenant"]);
     await cluster.kubectl(["annotate", "namespace", "tenant", `cni.netplug.io/ipv4pools=${JSON.stringify(["tenant"])}`]);
     const [plain, special] = await runPods(cluster, [
@@ -154,6 +155,37 @@ describe("annotations", () => {
     await removePods("default", "wrong");
     await untilAddressesAgree(cluster, 0);
   });
+});
+
+test("pods of two Deployments that start together get addresses of two pools by their labels", async () => {
+  const access = kubernetesAccess(cluster);
+  const select = async (podSelector: string): Promise<string> =>
+    await mustNetplugctl(access, ["patch", "ippool", "pool-0", "-p", JSON.stringify({ spec: { podSelector, allowedUses: ["Workload"] } })]);
+  await applyPool(access, "mail", { cidr: "10.79.0.0/24", podSelector: 'app == "mail"' });
+  await select('app != "mail"');
+  await Promise.all(["mail", "web"].map((app) => createReplicas(cluster, "Deployment", app, 6)));
+  for (const [app, ofPool] of [
+    ["mail", /^10\.79\.0\./],
+    ["web", /^10\.65\./],
+  ] as const) {
+    await cluster.kubectl(["rollout", "status", `deployment/${app}`, "--timeout=180s"]);
+    const pods = await listPods(cluster, ["-l", `app=${app}`]);
+    expect(pods.map(({ addresses }) => addresses)).toEqual(Array.from({ length: 6 }, () => [expect.stringMatching(ofPool)]));
+  }
+  await untilAddressesAgree(cluster, 12);
+  // A running pod keeps its address, whatever its label is now; the one that the Deployment makes in its place gets one of the pool.
+  const [relabelled] = await listPods(cluster, ["-l", "app=mail"]);
+  const { name = "", address = "" } = relabelled ?? {};
+  await cluster.kubectl(["label", "pod", name, "app=web", "--overwrite"]);
+  expect(await untilAddressesAgree(cluster, 13)).toContain(address);
+  const ofMail = (await listPods(cluster, ["-l", "app=mail"])).map((pod) => pod.address);
+  expect(ofMail).toEqual(Array.from({ length: 6 }, () => expect.stringMatching(/^10\.79\.0\./)));
+  expect(ofMail).not.toContain(address);
+  await cluster.kubectl(["delete", "deployment/mail", "deployment/web", "--cascade=foreground", "--wait", "--timeout=180s"]);
+  await cluster.kubectl(["delete", "pod", name, "--wait", "--timeout=180s"]);
+  await untilAddressesAgree(cluster, 0);
+  await mustNetplugctl(access, ["delete", "ippool", "mail"]);
+  await select("");
 });
 
 describe("garbage", () => {

@@ -34,6 +34,8 @@ describe("a change that is taken:", () => {
     ["IPPool", { cidr: "10.65.0.0/16", blockSize: 26 }, { cidr: "10.65.0.0/16", blockSize: 0 }],
     ["IPPool", { cidr: "fd00:65::/64", blockSize: 0 }, { cidr: "fd00:65::/64", blockSize: 122 }],
     ["IPPool", { cidr: "10.65.0.0/16" }, { cidr: "10.65.0.0/16", disabled: true, natOutgoing: true, nodeSelector: "has(a)" }],
+    ["IPPool", { cidr: "10.65.0.0/16" }, { cidr: "10.65.0.0/16", podSelector: "has(a)" }],
+    ["IPPool", { cidr: "10.65.0.0/16", podSelector: "has(a)" }, { cidr: "10.65.0.0/16" }],
     ["IPPool", { cidr: "10.65.0.0/16" }, { cidr: "10.65.0.0/16", allowedUses: ["LoadBalancer"] }],
     ["ClusterInformation", { datastoreReady: true }, { clusterGUID: "0".repeat(32) }],
     ["ClusterInformation", { clusterGUID: "0".repeat(32) }, { clusterGUID: "0".repeat(32), datastoreReady: false, datastoreFrozen: true }],
@@ -66,6 +68,7 @@ describe("a change that is refused:", () => {
 test("what an API server applies as defaults can be read back (needs cluster)", async () => {
   const { body } = await askAbout(server, objectOf("IPPool", { cidr: "10.65.0.0/16" }));
   expect(body.spec).toMatchObject({ natOutgoing: false, nodeSelector: "all()", namespaceSelector: "", assignmentMode: "Automatic" });
+  expect(body.spec).not.toHaveProperty("podSelector");
   expect((await askAbout(server, objectOf("IPAMConfiguration", undefined))).body.spec).toEqual({
     strictAffinity: false,
     autoAllocateBlocks: true,

@@ -148,6 +148,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "pod-cidr",
       "pod-lookup",
       "pod-node",
+      "pod-selector",
       "renamed-node",
       "restored-datastore",
       "run-folder-status",
