@@ -2,6 +2,7 @@
 
 import { toPathText } from "../../api/schema/problem.ts";
 import { isDnsName } from "../../lib/characters.ts";
+import { toChoice } from "../../lib/choice.ts";
 import { isText } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failures/failure.ts";
@@ -83,7 +84,7 @@ export function readPodTemplates(documents: readonly InputDocument[], source: st
     return path === undefined ? [] : [{ index, ...readPodTemplate(document, kind, path) }];
   });
   if (templates.length > 0) return templates;
-  throw new CommandFailed(`read ${source}: got ${[...others].join(", ")}, want one of ${[...TEMPLATES.keys()].join(", ")}`);
+  throw new CommandFailed(`read ${source}: got ${[...others].join(", ")}, want ${toChoice([...TEMPLATES.keys()])}`);
 }
 
 function readPodTemplate(document: InputDocument, kind: string, path: readonly string[]): Omit<PodTemplate, "index"> {
