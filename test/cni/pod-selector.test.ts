@@ -189,14 +189,21 @@ describe("ipam explain", () => {
   test("-f goes by the labels of the template, not of the workload, and by those that its controller adds (needs cluster)", async () => {
     const containers = [{ name: "main", image: "localhost/none:1" }];
     const around = { selector: { matchLabels: { app: "mail" } }, serviceName: "x" };
-    const toManifest = (kind: string, app: string): object => {
+    const toManifest = (kind: string, app: string, more = {}): object => {
       const template = { metadata: { labels: { app } }, spec: { containers } };
       if (kind === "Pod") return { apiVersion: "v1", kind, metadata: { name: "x", labels: { app } }, spec: { containers } };
       const apiVersion = kind === "Job" ? "batch/v1" : "apps/v1";
-      return { apiVersion, kind, metadata: { name: "x", labels: { app: "none" } }, spec: { ...(kind !== "Job" && around), template } };
+      return {
+        apiVersion,
+        kind,
+        metadata: { name: "x", labels: { app: "none" } },
+        spec: { ...(kind === "Job" ? more : around), template },
+      };
     };
     const explainManifest = async (kind: string, app: string, ...words: readonly string[]): Promise<readonly string[]> =>
-      addressesIn(await explain(["--node=node-a", "-f", "-", ...words], JSON.stringify(toManifest(kind, app))));
+      await addressesOfObject(toManifest(kind, app), ...words);
+    const addressesOfObject = async (manifest: object, ...words: readonly string[]): Promise<readonly string[]> =>
+      addressesIn(await explain(["--node=node-a", "-f", "-", ...words], JSON.stringify(manifest)));
     for (const kind of ["Pod", "Deployment", "StatefulSet", "Job"]) {
       expect([kind, await explainManifest(kind, "mail"), await explainManifest(kind, "web")]).toEqual([kind, [OF_MAIL], [OF_REST]]);
     }
@@ -210,6 +217,7 @@ describe("ipam explain", () => {
     expect(await explainManifest("StatefulSet", "web")).toEqual([]);
     expect(await explainManifest("StatefulSet", "web", "--pod=x-1")).toEqual(ofAdded);
     expect(await explainManifest("Job", "web")).toEqual(ofAdded);
+    expect(await addressesOfObject(toManifest("Job", "web", { manualSelector: true, selector: around.selector }))).toEqual([]);
     expect(await explainManifest("Deployment", "web")).toEqual([]);
     await node.ctl(["delete", "ippool", "added"]);
   });
@@ -240,6 +248,11 @@ if (isOnEtcd) {
       const call = { containerID: alone.newContainerID(), args: "K8S_POD_NAMESPACE=default;K8S_POD_NAME=mail" };
       expect((await alone.add(netns, call)).ips?.map(({ address }) => address)).toEqual([OF_REST]);
       await alone.del(call);
+      // A pod may have the label that the pool asks for.
+      await alone.ctl(["patch", "ippool", "rest", "-p", '{"spec":{"disabled":true}}']);
+      const { json } = await alone.call("ADD", { ...call, netns: netns.path, config: alone.config() });
+      expect(json?.msg).toContain(`pool "mail": its podSelector 'app == "mail"' does not match the pod's labels (none are known); `);
+      await alone.ctl(["patch", "ippool", "rest", "-p", '{"spec":{"disabled":false}}']);
     });
 
     always("a pool is shown with its selector only where it has one", async () => {

@@ -22,6 +22,8 @@ export interface PodTemplate {
   readonly podNames: "name" | "name-number" | "unknown";
   /** undefined: it names none. */
   readonly namespace: string | undefined;
+  /** Whether the manifest says how a Job finds its pods, so that these get no labels for that. */
+  readonly isSelectorGiven: boolean;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   /** Where these are. */
@@ -100,6 +102,7 @@ function readPodTemplate(document: InputDocument, kind: string, path: readonly s
     isNameMadeUp: name === undefined,
     podNames: name === undefined ? "unknown" : knownNames,
     namespace: readField(document, ["metadata", "namespace"], NAME_IF_ANY) || undefined,
+    isSelectorGiven: kind === "Job" && (readField(document, ["spec", "manualSelector"], FLAG) ?? false),
     labels: readTexts(document, [...path, "metadata", "labels"]),
     annotations: readTexts(document, [...path, "metadata", "annotations"]),
     annotationsPath: toPathText([...path, "metadata", "annotations"]),

@@ -118,10 +118,13 @@ function toPlannedPod(template: PodTemplate, namespace: string, wanted: string |
 }
 
 /** Those whose values are known before; a hash or a UID is not. */
-function labelsByController({ kind, podNames, name, isNameMadeUp }: PodTemplate, pod: string): Readonly<Record<string, string>> {
+function labelsByController(
+  { kind, podNames, name, isNameMadeUp, isSelectorGiven }: PodTemplate,
+  pod: string,
+): Readonly<Record<string, string>> {
   if (podNames === "name-number")
     return { "statefulset.kubernetes.io/pod-name": pod, "apps.kubernetes.io/pod-index": pod.slice(name.length + 1) };
-  return kind === "Job" && !isNameMadeUp ? { "batch.kubernetes.io/job-name": name, "job-name": name } : {};
+  return kind === "Job" && !isNameMadeUp && !isSelectorGiven ? { "batch.kubernetes.io/job-name": name, "job-name": name } : {};
 }
 
 function warnOfPlace({ otherAnnotations, annotationsPath }: PodTemplate, maker: string): readonly string[] {
