@@ -196,11 +196,14 @@ describe("pools that nobody names", () => {
     expect(await failureOf(world.add("c1", "n1"))).toMatchObject({
       kind: "noAddressLeft",
       message:
-        'allocate an IPv4 address on node "n1": no address left: pool "mail": its podSelector \'app == "mail"\' does not match the pod\'s labels; pool "manual": its assignmentMode is Manual: it must be named; pool "off": it is disabled; ' +
+        'allocate an IPv4 address on node "n1": no address left: pool "mail": its podSelector \'app == "mail"\' does not match the pod\'s labels (none are known); ' +
+        'pool "manual": its assignmentMode is Manual: it must be named; pool "off": it is disabled; ' +
         'pool "other": its nodeSelector "has(zone)" does not match node "n1"; ' +
-        'pool "team": its namespaceSelector "has(team)" does not match the namespace\'s labels; pool "tunnels": it allows Tunnel, not Workload; ' +
+        'pool "team": its namespaceSelector "has(team)" does not match the namespace\'s labels (none are known); pool "tunnels": it allows Tunnel, not Workload; ' +
         'pool "wrong": its nodeSelector "has(" is no selector: at character 5 got the end, want a label; correct it by "netplugctl patch ippool wrong"',
     });
+    const { message } = await failureOf(world.add("c1", "n1", { podLabels: { app: "web" }, namespaceLabels: { zone: "x" } }));
+    for (const whose of ["namespace", "pod"]) expect(message).toContain(` does not match the ${whose}'s labels; `);
   });
 
   test("that are left out because they make no sense are told about, where others give the address too", async () => {

@@ -178,7 +178,7 @@ describe("ipam explain", () => {
         expect(addressesIn(report)).toEqual((await addressesOf(pod)).map((address) => address.replace(/\/.*/, "")));
       }
       const { pools } = await explain(["--node=node-a", "--namespace=default"]);
-      const reason = `its podSelector 'app == "mail"' does not match the pod's labels`;
+      const reason = `its podSelector 'app == "mail"' does not match the pod's labels (none are known)`;
       expect(pools.map(({ name, order, reason: why }) => [name, order ?? why])).toEqual([
         ["rest", 1],
         ["mail", reason],

@@ -55,11 +55,8 @@ export function assignAutomatic(request: AddressRequest, family: Family, context
 
 function selectFor(request: AddressRequest, family: Family, { facts, pools, defects }: PlanContext): PoolSelection {
   const { node } = request.owner;
-  const stored = know(facts, { type: "get", ref: { kind: "Node", name: node } });
-  const nodeLabels = stored?.value.metadata.labels ?? {};
-  const { use, namespaceLabels, podLabels } = request;
-  const criteria = { family, use, node, nodeLabels, namespaceLabels, podLabels };
-  const selection = selectPools(pools, criteria, request.pools[family], request.namedBy?.[family]);
+  const nodeLabels = know(facts, { type: "get", ref: { kind: "Node", name: node } })?.value.metadata.labels ?? {};
+  const selection = selectPools(pools, { ...request, family, node, nodeLabels }, request.pools[family], request.namedBy?.[family]);
   for (const { name, reason, isDefect } of selection.refused) if (isDefect) defects.add(`pool ${quote(name)} is left out: ${reason}`);
   return selection;
 }

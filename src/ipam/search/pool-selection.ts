@@ -78,7 +78,9 @@ function whyNoMatch({ name }: Pool, field: string, text: string, labels: Labels,
   if (text === "" || text === "all()") return undefined; // nearly every pool: spares the parser's start
   const selector = tryParseSelector(text);
   if (selector instanceof SelectorError) return badSelector(name, field, text, selector);
-  return matches(selector, labels) ? undefined : { reason: `its ${field} ${quote(text)} does not match ${object}` };
+  // A person may see labels at a pod that was not read.
+  const unread = field === "nodeSelector" || Object.keys(labels).length > 0 ? "" : " (none are known)";
+  return matches(selector, labels) ? undefined : { reason: `its ${field} ${quote(text)} does not match ${object}${unread}` };
 }
 
 /** Why a pool is selected for nothing. */
