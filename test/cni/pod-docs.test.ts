@@ -39,15 +39,17 @@ test("a namespace gets its own pool by the example (needs cluster)", async () =>
 });
 
 test("pods with a label get their own pool by the example (needs cluster)", async () => {
-  await world.node.ctl(["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":true}}']);
-  await world.node.ctl(["apply", "-f", "-"], DOCUMENT.block("yaml", "podSelector:"));
   const addressesWith = async (name: string, labels: Readonly<Record<string, string>>): Promise<readonly string[]> =>
     await addressesOf(await createPod(world.api, { name, labels }));
+  await world.node.ctl(["apply", "-f", "-"], DOCUMENT.block("yaml", "podSelector:"));
+  const [, patch = ""] = /^netplugctl patch ippool pool-0 -p '(.*)'\n$/.exec(DOCUMENT.block("", "netplugctl patch ippool")) ?? [];
+  await world.node.ctl(["patch", "ippool", "pool-0", "-p", patch]);
   expect(await addressesWith("post", { app: "mail" })).toEqual([expect.stringMatching(/^10\.67\./)]);
+  await world.node.ctl(["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":true}}']);
   expect(await addressesWith("web", { app: "web" })).toEqual([expect.stringMatching(/^10\.68\./)]);
   expect(await addressesWith("none", {})).toEqual([expect.stringMatching(/^10\.68\./)]);
   await world.node.ctl(["delete", "ippool", "mail", "others"]);
-  await world.node.ctl(["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":false}}']);
+  await world.node.ctl(["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":false,"podSelector":""}}']);
 });
 
 test("the admission policy of the example keeps addresses to namespaces with the label (needs cluster)", async () => {

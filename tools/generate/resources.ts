@@ -65,9 +65,9 @@ metadata:
 \`\`\`
 
 \`namespaceSelector\` looks at the labels of the pod's namespace in Kubernetes, on both datastores; \`kubernetes.io/metadata.name == "shop"\` selects the one
-of that name. \`podSelector\` looks at the labels of the pod itself: [an example](pod-annotations.md#give-pods-with-a-label-their-own-pool). A pool gives addresses to a pod only if
-all of its selectors fit. On etcd pods and namespaces are read only with \`policy.type\` \`k8s\` in the network config; without it, and for a container that is no pod, there are
-no labels.
+of that name. \`podSelector\` looks at the labels of the pod itself: [an example](pod-annotations.md#give-pods-with-a-label-their-own-pool). A pool gives
+addresses to a pod only if all of its selectors fit. On etcd pods and namespaces are read only with \`policy.type\` \`k8s\` in the network config; without
+it, and for a container that is no pod, no labels are known.
 
 ## Selectors
 
