@@ -65,6 +65,16 @@ test("what two commands of a shell give are two pipes", () => {
   expect([status, stderr]).toEqual([0, ""]);
 });
 
+test("a named pipe is read once, and refused where it is named twice: nobody would write to it again", () => {
+  const object = '{"apiVersion":"netplug.io/v3","kind":"IPPool","metadata":{"name":"a"},"spec":{"cidr":"10.65.0.0/16"}}';
+  const validate = (options: string) =>
+    bash(
+      `cd "$(mktemp -d)" && mkfifo p && ln -s p q && (timeout 10 bash -c 'echo "$0" >p' '${object}' &) && timeout 10 $netplugctl validate ${options}; status=$?; rm -r "$PWD"; exit $status`,
+    );
+  expect(validate("-f p")).toEqual([0, "ippool/a valid\n", ""]);
+  expect(validate("-f p -f q")).toEqual([2, "", 'netplugctl: read "q": got it twice, want it once\nnext: netplugctl validate --help\n']);
+});
+
 test("what is no pipe may be named twice", () => {
   const nothing = "netplugctl: read /dev/stdin, stdin: got no object, want at least one in YAML or JSON\n";
   expect(bash("$netplugctl validate -f /dev/stdin -f - </dev/null")).toEqual([1, "", nothing]);
