@@ -16,6 +16,7 @@ async function refused(thrown: Error, argv: readonly string[], env: Readonly<Rec
     stdout: silent,
     stderr: { isTerminal: false, write: (text: string) => (stderr += text) },
     env,
+    pipeAt: () => undefined,
     readInput: async (path: string) =>
       await Promise.resolve(path === "/my.cfg" ? "kind: NetplugAPIConfig\nspec: {etcdEndpoints: 'http://h3:1'}" : undefined),
     openDatastore: () => ({ read, close: () => undefined }),

@@ -48,6 +48,7 @@ function createWorld(): World {
         env: { ETCD_ENDPOINTS: "http://h" },
         clock,
         random: seededRandom(1),
+        pipeAt: () => undefined,
         readInput: async (source: string) =>
           await Promise.resolve(source === "-" ? pools.map((pool) => JSON.stringify(pool)).join("\n") : undefined),
         makeUuid: () => crypto.randomUUID(),

@@ -10,12 +10,12 @@ import type { CliIo } from "../io.ts";
  * by each of its names but `-`.
  */
 export function withStdinOnce(io: CliIo): CliIo {
-  const stdin = io.pipeAt("/dev/stdin") ?? "-";
   const taken = new Set<string>();
+  const stdin = (): string => io.pipeAt("/dev/stdin") ?? "-";
   const take = (source: string): void => {
-    const input = source === "-" ? stdin : io.pipeAt(source);
+    const input = source === "-" ? stdin() : io.pipeAt(source);
     if (input === undefined) return;
-    if (taken.has(input)) throw new UsageError(`read ${toSourceText(input === stdin ? "-" : source)}: got it twice, want it once`);
+    if (taken.has(input)) throw new UsageError(`read ${toSourceText(input === stdin() ? "-" : source)}: got it twice, want it once`);
     taken.add(input);
   };
   return {
