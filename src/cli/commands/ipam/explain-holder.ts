@@ -6,10 +6,16 @@ import { quote } from "../../../lib/quote.ts";
 import type { AskingPod, AskingWorkload } from "../../kubernetes/asking-pod.ts";
 import type { Asking } from "./explain-asking.ts";
 
+/** As it is, and what is left of it where the API server cuts the beginning of a name. */
+interface Middle {
+  readonly whole: RegExp;
+  readonly cut: RegExp;
+}
+
 /** What workloads do whose pods have names that are made up. */
 interface Habit {
-  /** How the name of a pod goes on behind that of the workload. @see k8s.io/apimachinery util/rand, whose words have no vowels */
-  readonly ending: RegExp;
+  /** What stands in the name of a pod between that of the workload and the word that the API server makes up. */
+  readonly middle: Middle;
   /** What becomes of a pod that ends before the next one runs. */
   readonly ends: string;
   /** And of one that does not; absent: nothing is said. */
@@ -19,16 +25,22 @@ interface Habit {
 const ENDS = "that pod ends before the next one runs, and gives the address back";
 const KEEPS = "it keeps that pod, and makes another only when that ends, which gives the address back";
 const STAYS = 'that pod stays until the next one runs, which waits for the address; with "strategy" Recreate it is deleted before';
-const ONE_WORD = /^-[bcdfghjklmnpqrstvwxz2456789]{5}$/;
+
+/** A beginning and a word. @see k8s.io/apimachinery util/rand, whose words have no vowels */
+const MADE_UP = /^(.*)[bcdfghjklmnpqrstvwxz2456789]{5}$/;
+/** So many characters the API server takes of the beginning. @see k8s.io/apiserver storage/names */
+const BEGINNING_LENGTH_MAX = 58;
+const DASH: Middle = { whole: /^-$/, cut: /^-?$/ };
+/** The word of its ReplicaSet. */
+const WORD: Middle = { whole: /^-[bcdfghjklmnpqrstvwxz2456789]{1,10}-$/, cut: /^(-([bcdfghjklmnpqrstvwxz2456789]{1,10}-?)?)?$/ };
 
 const HABITS: Readonly<Record<string, Habit>> = {
-  // The first word is that of its ReplicaSet.
-  Deployment: { ending: /^-[bcdfghjklmnpqrstvwxz2456789]{1,10}-[bcdfghjklmnpqrstvwxz2456789]{5}$/, ends: ENDS, stays: STAYS },
-  DaemonSet: { ending: ONE_WORD, ends: ENDS },
+  Deployment: { middle: WORD, ends: ENDS, stays: STAYS },
+  DaemonSet: { middle: DASH, ends: ENDS },
   // A newer template does nothing to the pods of these.
-  ReplicaSet: { ending: ONE_WORD, ends: KEEPS },
-  ReplicationController: { ending: ONE_WORD, ends: KEEPS },
-  Job: { ending: ONE_WORD, ends: KEEPS },
+  ReplicaSet: { middle: DASH, ends: KEEPS },
+  ReplicationController: { middle: DASH, ends: KEEPS },
+  Job: { middle: DASH, ends: KEEPS },
 };
 
 /** Otherwise a workload seems to be in its own way, as without Recreate a Deployment is. */
@@ -47,15 +59,22 @@ export function warnOfHolders(pod: AskingPod, { node, isOnKubernetes }: Asking, 
   return [...new Set(warnings)];
 }
 
-/** That a pod is the workload's own is known by the name alone. @param node where the next one would run */
+/** @param node where the next one would run */
 function whatBecomesOf(
   holder: { readonly name: string; readonly node: string },
   { kind, name, hasSeveral, isEndingFirst }: AskingWorkload,
   node: string,
 ): string | undefined {
   const habit = HABITS[kind];
-  const isOwn = holder.name.startsWith(name) && habit?.ending.test(holder.name.slice(name.length)) === true;
   const isInPlace = kind === "DaemonSet" ? holder.node === node : !hasSeveral;
-  if (!isOwn || !isInPlace) return undefined;
+  if (habit === undefined || !isInPlace || !isOwn(holder.name, name, habit)) return undefined;
   return isEndingFirst ? habit.ends : habit.stays;
+}
+
+/** That a pod is the workload's own is known by the name alone. @param pod with its namespace, as the workload */
+function isOwn(pod: string, workload: string, { middle: { whole, cut } }: Habit): boolean {
+  const [, beginning = ""] = MADE_UP.exec(pod) ?? [];
+  const longest = workload.indexOf("/") + 1 + BEGINNING_LENGTH_MAX;
+  const middle = beginning.length === longest ? cut : whole;
+  return beginning.startsWith(workload.slice(0, longest)) && middle.test(beginning.slice(workload.length));
 }
