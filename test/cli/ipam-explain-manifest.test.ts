@@ -362,6 +362,12 @@ describe("on etcd", () => {
     ]);
   });
 
+  always("a name that no namespace has is refused, as the API server would refuse it", async () => {
+    const told = await world.ctl(["ipam", "explain", "-f", "-", "--pod=A$&/web"], { stdin: workload("Deployment", "web") });
+    const message = 'read the namespace in option "--pod": got "A$&", want a DNS name in lower case';
+    expect(told).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining(message) });
+  });
+
   always("that a namespace may choose is said where the pod does not choose all itself", async () => {
     const named = `cni.netplug.io/ipv4pools: '["pods"]'`;
     const warned = async (annotations: string): Promise<boolean> => {

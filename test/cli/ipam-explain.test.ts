@@ -221,6 +221,7 @@ describe("on Kubernetes", () => {
     [["--node=n1", "--pod=/unbound"], 2, 'read option "--pod": got "/unbound", want NAME'],
     [["--node=n1", "--pod=../unbound"], 2, 'read option "--pod": got "../unbound", want NAME'],
     [["--node=n1", "--pod=.."], 2, 'read option "--pod": got "..", want NAME'],
+    [["--node=n1", "--pod=a b/unbound"], 2, 'read the namespace in option "--pod": got "a b", want a DNS name in lower case'],
     [["--pod=none", "--node=n1"], 1, 'find pod "default/none": there is none'],
     [["--node=n1", "--namespace=none"], 1, 'find namespace "none": there is none'],
     [["--pod=on-host"], 1, 'pod "default/on-host": it uses the host\'s network (hostNetwork: true), so it gets none'],

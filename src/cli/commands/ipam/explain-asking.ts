@@ -98,7 +98,7 @@ async function readPod(cli: Cli, openKube: OpenKube | undefined, flags: ExplainF
   return await readAskingPod(openKube, namedNamespace, name);
 }
 
-/** @throws {UsageError} what no pod is called, or two namespaces */
+/** @throws {UsageError} what no pod or namespace is called, or two namespaces */
 function toPodName({ pod, namespace }: ExplainFlags): { readonly namespace: string | undefined; readonly name: string | undefined } {
   const words = pod?.split("/") ?? [];
   if (words.length > 2 || !words.every(isPathStep))
@@ -107,6 +107,7 @@ function toPodName({ pod, namespace }: ExplainFlags): { readonly namespace: stri
   const [name, ofName = namespace] = words.toReversed();
   if (namespace !== undefined && ofName !== namespace)
     throw new UsageError(`read options: got ${quote(namespace)} as --namespace, and ${quote(pod ?? "")} as --pod, want one namespace`);
+  if (ofName !== undefined) checkNamespaceName(ofName, 'the namespace in option "--pod"');
   return { namespace: ofName, name };
 }
 
