@@ -124,7 +124,7 @@ describe("on etcd", () => {
   });
 
   always.each([
-    [[], 2, "read options: got no --node, want one, or a --pod that is bound to one"],
+    [[], 2, 'read options: got no --node, want one, or -f with a manifest that has "nodeName"\n'],
     [["--node=a b"], 2, 'got "a b" as --node, want letters'],
     [["--node=n1", "--families=4"], 2, "IPv4"],
     [["--node="], 2, 'got "" as --node, want letters'],

@@ -65,7 +65,7 @@ export async function readAsking(cli: Cli, openKube: OpenKube | undefined, flags
     throw new CommandFailed("look for the pod: the datastore is etcd, which knows of none before it runs; give --node alone, or -f");
   const node = flags.node ?? pod?.node;
   const isOnKubernetes = openKube !== undefined;
-  if (node === undefined) throw new UsageError(`read options: got no --node, ${whyNoNode(pod)}`);
+  if (node === undefined) throw new UsageError(`read options: got no --node, ${whyNoNode(pod, isOnKubernetes)}`);
   if (!isNodeName(node)) throw new UsageError(`got ${quoteValue(node)} as --node, want ${NODE_NAME}`);
   try {
     return { pod, isOnKubernetes, node, request: toRequest(pod, flags), malformed: undefined };
@@ -75,7 +75,8 @@ export async function readAsking(cli: Cli, openKube: OpenKube | undefined, flags
   }
 }
 
-function whyNoNode(pod: AskingPod | undefined): string {
+function whyNoNode(pod: AskingPod | undefined, isOnKubernetes: boolean): string {
+  if (!isOnKubernetes && pod === undefined) return 'want one, or -f with a manifest that has "nodeName"';
   if (pod?.isPlanned === true) return `want one, or "nodeName" in the manifest of ${toWhoText(pod)}`;
   if (pod?.uid === undefined) return "want one, or a --pod that is bound to one";
   return `and ${toPodText(pod)} is bound to none yet: kubectl describe pod says why`;
