@@ -98,7 +98,7 @@ test("a pod gets the two addresses that it asks for; of ten pods in a pool of ei
     const addresses = [...(await podsOf("shop")).values()].filter((address) => address !== "");
     expect(new Set(addresses).size).toBe(8);
   });
-  const said = TRY_IT.block("", "plugin type=").replace("…", "").trim();
+  const said = TRY_IT.block("", "plugin type=").replaceAll("…", "").trim();
   const ask = TRY_IT.one("kubectl --namespace shop events");
   await eventually(async () => expect(await reader().type(ask)).toContain(said));
 });
