@@ -28,12 +28,12 @@ const EXPLANATIONS: Readonly<Record<ErrorName, Explanation>> = {
     advice: "the caller is no CNI runtime, or a broken one: the message names the variable",
   },
   ioFailure: {
-    meaning: "reading failed: the network config, a file, or an answer that no API server gives",
+    meaning: "reading or writing failed: the network config, a file, or an answer that no API server gives",
     advice: "look at permissions and free space of the file, or at the server, that the message names",
   },
   cannotDecode: {
     meaning: "the network config is no JSON object",
-    advice: "the network config is no JSON: check the file in `/etc/cni/net.d`",
+    advice: "check the file in `/etc/cni/net.d`: the message says what is wrong there",
   },
   invalidConfig: {
     meaning: "a key of the network config has a wrong type or a value that is not allowed; the message names key, found and wanted",
@@ -98,7 +98,7 @@ const EXPLANATIONS: Readonly<Record<ErrorName, Explanation>> = {
   },
   policyNotReady: {
     meaning: "policy was not programmed in time and the config asks to fail closed",
-    advice: "nobody programmed the pod's policy in time: as long as there is no node agent, leave `policy_setup_timeout_seconds` at 0",
+    advice: "as long as there is no node agent, leave `policy_setup_timeout_seconds` at 0",
   },
   delegateFailed: {
     meaning: "a delegated plugin failed; its own code and message are in details",
