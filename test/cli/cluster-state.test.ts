@@ -254,7 +254,7 @@ describe("a datastore that cannot be used", () => {
     });
     expect(await world.ctl(["ipam", "show", "--ip=10.65.0.1"])).toEqual({
       status: 0,
-      stdout: "10.65.0.1 is not assigned\nit lies in no pool\nno block is claimed around it\n",
+      stdout: "10.65.0.1 is not allocated\nit lies in no pool\nno block is claimed around it\n",
       stderr: begin,
     });
     for (const command of [

@@ -53,7 +53,7 @@ test("a lost node's addresses are released at once, and ipam check says how", as
   const file = world.file("leaks.json", await report());
   const done = await world.done(["ipam", "release", `--from-report=${file}`]);
   expect(lines(done)).toHaveLength(71);
-  expect(lines(done)[0]).toStartWith('10.65.0.0 released; it was assigned to container "c0"');
+  expect(lines(done)[0]).toStartWith('10.65.0.0 released; it was allocated to container "c0"');
   expect(done).toEndWith("released 70 of 70 leaked addresses\n");
   expect(await leaked()).toEqual([]);
   expect(JSON.parse(await world.done(["ipam", "show", "-o", "json"]))).toMatchObject({ pools: [{ name: "blue", inUse: 0 }] });
@@ -166,7 +166,7 @@ test.each(["c2", "c1"])("container %s, which gets the address between the look a
   };
   const { status, stdout } = await release(await report(), (datastore) => changedBefore(datastore, "update-block", theirs));
   // Whoever released it.
-  expect([status, stdout]).toEqual([0, expect.stringContaining('10.65.0.1 released; it was assigned to container "c1"')]);
+  expect([status, stdout]).toEqual([0, expect.stringContaining('10.65.0.1 released; it was allocated to container "c1"')]);
   expect(await world.done(["ipam", "show", "--ip=10.65.0.1"])).toContain(`is in use by container "${next}"`);
 });
 

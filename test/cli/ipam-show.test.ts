@@ -65,11 +65,11 @@ describe("ipam show", () => {
     expect((await world.ctl(["ipam", "show", "--ip=10.65.0.x"])).status).toBe(2);
   });
 
-  test("tells when an endpoint has an address that is assigned to nobody, and when the owner's endpoint does not have it", async () => {
+  test("tells when an endpoint has an address that is allocated to nobody, and when the owner's endpoint does not have it", async () => {
     await world.createPool("blue", "10.65.0.0/24");
     await world.create(endpoint("10.65.0.7/32"));
     const used = await world.done(["ipam", "show", "--ip=10.65.0.7"]);
-    expect(used).toStartWith(`10.65.0.7 is not assigned\nbut it is used by endpoint "default/${OWNER.endpoint}"\nit lies in pool "blue"`);
+    expect(used).toStartWith(`10.65.0.7 is not allocated\nbut it is used by endpoint "default/${OWNER.endpoint}"\nit lies in pool "blue"`);
     const ip = await give("c1", "n1", { address: "10.65.0.8", owner: OWNER });
     const missing = `\nbut workloadendpoint "default/${OWNER.endpoint}" does not have it\n`;
     expect(await world.done(["ipam", "show", `--ip=${ip}`])).toContain(missing);
@@ -82,7 +82,7 @@ describe("ipam show", () => {
     await world.createPool("off", "10.66.0.0/24", { disabled: true });
     await world.create(reservation("gateways"), resourceYaml("IPReservation", "others", { reservedCIDRs: ["10.65.0.64/30"] }));
     expect(await world.done(["ipam", "show", "--ip=10.65.0.2"])).toBe(
-      '10.65.0.2 is not assigned\nit lies in pool "blue" (10.65.0.0/24)\nipreservation "gateways" reserves it\nno block is claimed around it\n',
+      '10.65.0.2 is not allocated\nit lies in pool "blue" (10.65.0.0/24)\nipreservation "gateways" reserves it\nno block is claimed around it\n',
     );
     expect(await world.done(["ipam", "show", "--ip=10.65.0.4"])).not.toContain("reserves");
     expect(await world.done(["ipam", "show", "--ip=10.66.0.4"])).toContain('it lies in pool "off" (10.66.0.0/24), which is disabled\n');
@@ -92,7 +92,7 @@ describe("ipam show", () => {
   test("tells what it can of an address where a pool cannot be read, and names that", async () => {
     await world.createPool("blue", "10.65.0.0/24");
     await world.etcd.ctl(["put", "/netplug/v3/ippools/zzz", "x"]);
-    const stdout = '10.65.0.2 is not assigned\nit lies in pool "blue" (10.65.0.0/24)\nno block is claimed around it\n';
+    const stdout = '10.65.0.2 is not allocated\nit lies in pool "blue" (10.65.0.0/24)\nno block is claimed around it\n';
     const stderr = expect.stringContaining("/netplug/v3/ippools/zzz");
     expect(await world.ctl(["ipam", "show", "--ip=10.65.0.2"])).toEqual({ status: 1, stdout, stderr });
     expect(await world.json("ipam", "show", "--ip=10.65.0.2")).toEqual({ ip: "10.65.0.2", inUse: false });
@@ -120,7 +120,7 @@ describe("ipam show", () => {
       };
     };
     const instead = (inner: Datastore): Datastore => inFrontOf(inner, { read: read(inner) });
-    const stdout = '10.65.0.2 is not assigned\nit lies in pool "blue" (10.65.0.0/24)\nno block is claimed around it\n';
+    const stdout = '10.65.0.2 is not allocated\nit lies in pool "blue" (10.65.0.0/24)\nno block is claimed around it\n';
     expect(await world.ctl(["ipam", "show", "--ip=10.65.0.2"], { instead })).toEqual({ status: 1, stdout, stderr: `${reason}\n` });
   });
 
@@ -130,7 +130,7 @@ describe("ipam show", () => {
     const ip = await give("c1", "n1");
     await take("c1", "n1");
     expect(await world.done(["ipam", "show", `--ip=${ip}`])).toMatch(
-      new RegExp(`^${ip} is not assigned; it was released and is cooling down until \\d{4}-\\S+Z\nit lies in pool "blue"`),
+      new RegExp(`^${ip} is not allocated; it was released and is cooling down until \\d{4}-\\S+Z\nit lies in pool "blue"`),
     );
     expect((await world.ctl(["ipam", "show"])).stderr).toBe(
       'ippool "blue": of its free addresses 1 cools down after its release, and nobody gets it yet\n',

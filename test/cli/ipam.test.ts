@@ -20,7 +20,7 @@ describe("ipam release", () => {
   test("takes an address away; one that is free is status 1", async () => {
     await world.createPool("blue", "10.65.0.0/24");
     const ip = await give("c1", "n1");
-    expect(await world.done(["ipam", "release", `--ip=${ip}`])).toStartWith(`${ip} released; it was assigned to container "c1"`);
+    expect(await world.done(["ipam", "release", `--ip=${ip}`])).toStartWith(`${ip} released; it was allocated to container "c1"`);
     // An endpoint that has another address by now.
     const next = await give("c1", "n1", { owner: OWNER });
     await world.create(endpoint(ip));
@@ -28,7 +28,7 @@ describe("ipam release", () => {
     expect(await world.ctl(["ipam", "release", `--ip=${ip}`])).toEqual({
       status: 1,
       stdout: "",
-      stderr: `netplugctl: release ${ip}: it is not assigned\nnext: netplugctl ipam show --ip=${ip}\n`,
+      stderr: `netplugctl: release ${ip}: it is not allocated\nnext: netplugctl ipam show --ip=${ip}\n`,
     });
     expect((await world.ctl(["ipam", "release"])).status).toBe(2);
   });

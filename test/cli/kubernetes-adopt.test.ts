@@ -44,7 +44,7 @@ test("another node of the cluster is not this one (needs cluster)", async () => 
   expect([status, stdout]).toEqual([1, ""]);
   expect(stderr).toContain('to node "n2": container "c-web", which is on this host, is recorded on node "n1"\n');
   expect(stderr).toContain(`next: netplugctl ipam adopt --node=n1 --run-dir=${world.folder}\n`);
-  expect(await world.done(["ipam", "show", "--ip=10.65.0.7"])).toContain("not assigned");
+  expect(await world.done(["ipam", "show", "--ip=10.65.0.7"])).toContain("not allocated");
 });
 
 test("under which of two names a node has its addresses, Kubernetes' and its own, nobody can tell but a person (needs cluster)", async () => {

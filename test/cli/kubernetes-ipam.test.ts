@@ -77,7 +77,7 @@ describe("ipam check compares blocks with pods:", () => {
       1,
       "next: if their containers are gone for good: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n",
     ]);
-    expect(await world.done(["ipam", "release", `--ip=${ip}`])).toContain(`${ip} released; it was assigned to pod "prod/web-0"`);
+    expect(await world.done(["ipam", "release", `--ip=${ip}`])).toContain(`${ip} released; it was allocated to pod "prod/web-0"`);
     expect(await problems()).toEqual([]);
     expect(await world.ctl(["ipam", "release", `--ip=${ip}`])).toMatchObject({ status: 1 });
   });

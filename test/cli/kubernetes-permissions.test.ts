@@ -163,7 +163,7 @@ test("ipam adopt claims no block of which the plugin cannot be told (needs clust
     1,
     'netplugctl: open "/dev/null/blocks.json.lock": its folder is a file or a broken link, or vanished\n',
   ]);
-  expect(await world.done(["ipam", "show", "--ip=10.68.0.7"])).toContain("not assigned");
+  expect(await world.done(["ipam", "show", "--ip=10.68.0.7"])).toContain("not allocated");
 });
 
 test("ipam adopt claims no block where the plugin has no folder, as in a container that does not see the node's (needs cluster)", async () => {
@@ -176,7 +176,7 @@ test("ipam adopt claims no block where the plugin has no folder, as in a contain
   expect(stderr).toContain(`find the plugin's files: there is no folder "${folder}" here; give that of ipam_lock_file`);
   expect([existsSync(folder), await world.done(["ipam", "show", "--ip=10.69.0.7"])]).toEqual([
     false,
-    expect.stringContaining("not assigned"),
+    expect.stringContaining("not allocated"),
   ]);
 });
 

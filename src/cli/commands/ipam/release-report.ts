@@ -31,7 +31,7 @@ export async function ipamReleaseReport(cli: Cli, source: string): Promise<numbe
   const onEnd = (object: string, end: LeakEnd, allocation: Allocation | undefined): void => {
     counts[end]++;
     if (end !== "released") note(cli, `${object} left: ${LEFT[end]}`);
-    else if (allocation !== undefined) say(cli, `${object} released; it was assigned to ${describeAllocation(allocation)}`);
+    else if (allocation !== undefined) say(cli, `${object} released; it was allocated to ${describeAllocation(allocation)}`);
     cli.io.progress?.tell("done", `released ${toNumberText(counts.released)} of ${toNumberText(reported.length)}`);
   };
   try {

@@ -33,8 +33,8 @@ async function releaseOne(cli: Cli, ip: Address): Promise<number> {
   return withDatastore(cli, async (datastore) => {
     const release = (): Promise<Allocation | undefined> => releaseAddress(toTransactPorts(cli, datastore), ip);
     const allocation = await withDamageNamed(cli, datastore, ip, release);
-    if (allocation === undefined) throw new CommandFailed(`release ${text}: it is not assigned`, { next: `ipam show --ip=${text}` });
-    say(cli, `${text} released; it was assigned to ${describeAllocation(allocation)}`);
+    if (allocation === undefined) throw new CommandFailed(`release ${text}: it is not allocated`, { next: `ipam show --ip=${text}` });
+    say(cli, `${text} released; it was allocated to ${describeAllocation(allocation)}`);
     const endpoint = await findOwnEndpoint(datastore, ip, allocation.owner);
     if (endpoint?.hasAddress === true) {
       const { title, container } = endpoint;

@@ -44,7 +44,7 @@ export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, o
     unread.add(thrown.message);
     return undefined;
   });
-  if (allocation === undefined) say(cli, `${text} is not assigned${cooling}`);
+  if (allocation === undefined) say(cli, `${text} is not allocated${cooling}`);
   else say(cli, `${text} is in use by ${describeAllocation(allocation)}`);
   if (contradiction !== undefined) say(cli, contradiction);
   for (const line of place) say(cli, line);
