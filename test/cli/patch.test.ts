@@ -270,7 +270,8 @@ describe("patch and label", () => {
     expect(await world.ctl(change)).toEqual({
       status: 1,
       stdout: "",
-      stderr: 'netplugctl: label node "n1": "zone" is "a" already; give --overwrite to make it "b"\n',
+      stderr:
+        'netplugctl: label node "n1": "zone" is "a" already; give --overwrite to make it "b"\nnext: netplugctl label no n1 zone=b rack- none- --overwrite\n',
     });
     expect(await world.done(["label", "no", "n1", "zone=a"])).toBe("node/n1 unchanged\n");
     expect(await world.done([...change, "--overwrite"])).toBe("node/n1 labelled\n");

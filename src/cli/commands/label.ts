@@ -5,6 +5,7 @@ import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
 import { defaultNamespaceOf } from "../access/default-namespace.ts";
 import { CommandFailed, EXIT, UsageError } from "../failures/failure.ts";
+import { toWord } from "../failures/suggested-commands.ts";
 import { type Cli, say } from "../io.ts";
 import { validateChanged } from "../resources/cluster-version.ts";
 import { checkNamespace, parseOneName, toRef } from "../resources/name-arguments.ts";
@@ -38,7 +39,7 @@ export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Pr
   const { outcome } = await withDatastore(cli, (datastore) =>
     updateResource({ datastore, io: cli.io }, ref, (current) => {
       const labels = new Map(Object.entries(current.metadata.labels ?? {}));
-      if (flags.overwrite !== true) requireNew(ref, labels, changes);
+      if (flags.overwrite !== true) requireNew(ref, labels, changes, toOverwriting(flags, words));
       for (const { key, value } of changes) {
         if (value === undefined) labels.delete(key);
         else labels.set(key, value);
@@ -57,15 +58,21 @@ function requireOnce(changes: readonly LabelChange[]): void {
   if (twice !== undefined) throw new UsageError(`read arguments: got label ${quote(twice)} twice, want it once`);
 }
 
-/** As kubectl has it: pools are chosen by labels, and a slip of the hand must not move a node. */
-function requireNew(ref: ResourceRef, labels: ReadonlyMap<string, string>, changes: readonly LabelChange[]): void {
+/** As kubectl has it: pools are chosen by labels, and a slip of the hand must not move a node. @param next the command that does it all the same */
+function requireNew(ref: ResourceRef, labels: ReadonlyMap<string, string>, changes: readonly LabelChange[], next: string): void {
   for (const { key, value } of changes) {
     const present = labels.get(key);
     if (value === undefined || present === undefined || present === value) continue;
     throw new CommandFailed(
       `label ${toTitle(ref)}: ${quote(key)} is ${quote(present)} already; give --overwrite to make it ${quote(value)}`,
+      { next },
     );
   }
+}
+
+function toOverwriting({ namespace }: LabelFlags, words: readonly string[]): string {
+  const where = namespace === undefined ? [] : ["-n", namespace];
+  return ["label", ...[...words, ...where].map(toWord), "--overwrite"].join(" ");
 }
 
 function parseChange(word: string): LabelChange {
