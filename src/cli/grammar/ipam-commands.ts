@@ -15,6 +15,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { type CliContext, runs, shows } from "./context.ts";
 import { UsageError } from "../failures/failure.ts";
+import { LOCK, UNLOCK } from "../failures/suggested-commands.ts";
 import * as flags from "./flags.ts";
 
 const ipFlag = { kind: "parsed", parse: explaining(parseHostAddress), placeholder: "ADDRESS" } as const;
@@ -230,7 +231,9 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
     fullDescription: [
       "Make several pools of one. Workloads keep their addresses; whatever names the pool must then name the new ones.",
       "",
-      "Give either --name or --cidr. The datastore must be locked: see datastoreReady of clusterinformation/default.",
+      "Give either --name or --cidr. The datastore must be locked before, and unlocked afterwards:",
+      `  ${LOCK}`,
+      `  ${UNLOCK}`,
     ].join("\n"),
   },
 });
@@ -257,12 +260,13 @@ const ipamAdopt = buildCommand<AdoptFlags, [], CliContext>({
     },
   },
   docs: {
-    brief: "on a node: allocate addresses that its interfaces have, and that a restored datastore does not know",
+    brief: "on a node: allocate addresses that its interfaces have, and that the datastore does not know, as after a restore or a move",
     fullDescription: [
       "Allocate the addresses that interfaces of netplug on this host have to the containers that use them, as far as nobody has them allocated.",
       "",
-      "It is meant for a datastore that was restored from a backup: run it as root on each node, while the datastore is locked. On Kubernetes it also",
-      "brings up to date the list by which the plugin finds the node's blocks: blocks.json, in the folder of --run-dir.",
+      "It is meant for a datastore that was restored from a backup, which is locked meanwhile, and for a move from host-local or to another datastore,",
+      "where nothing is locked: run it as root on each node. On Kubernetes it also brings up to date the list by which the plugin finds the node's",
+      "blocks: blocks.json, in the folder of --run-dir.",
       "It knows no default for --node: the name is the one that the network config gives the node, else the content of /var/lib/netplug/nodename,",
       "else the host name in lower case. It warns of a name that the datastore does not know; --instead-of corrects a wrong one.",
       "Exit status: 0 all of them are allocated to their users; 1 some cannot be, such as those that another container has been given since.",
