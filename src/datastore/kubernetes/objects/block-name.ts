@@ -8,11 +8,12 @@
  * ```
  */
 
+import { BLOCK_SIZE_LIMITS } from "../../../api/ip-pool.ts";
 import { type Address, WIDTH } from "../../../lib/ip/address.ts";
 import { baseOf, type Prefix, prefixOf, subnetAt, toHostPrefix } from "../../../lib/ip/prefix.ts";
 
 /** Length of the largest block that there may be: blocks are looked for by the part of this length that they lie in. */
-const CELL_LENGTH = { 4: 20, 6: 116 } as const;
+const CELL_LENGTH = { 4: BLOCK_SIZE_LIMITS[4].min, 6: BLOCK_SIZE_LIMITS[6].min } as const;
 
 /** Number of groups that an address has in a name, and of digits in each. */
 const FORM = { 4: { groups: 4, digits: 3, radix: 10, bits: 8n }, 6: { groups: 8, digits: 4, radix: 16, bits: 16n } } as const;
