@@ -12,6 +12,7 @@ test.each([
   ["help ipam show", "ipam show --help"],
   ["ipam help show -o json", "ipam show --help"],
   ["-n ipam show -h", "ipam show --help"],
+  ["ipam -n show -h", "ipam show --help"],
 ])("%j is help, as %j is", async (line, asked) => {
   const shown = await run(line);
   expect(shown).toEqual(await run(asked));
@@ -34,6 +35,10 @@ test.each([
   ["-v version", 'read option "-v": there is none before a command', "--version"],
   ["-version", 'read option "-version": there is none before a command', "--version"],
   ["-n ipam show", 'read option "-n": got the command "ipam", want a namespace before it', "--help"],
+  ["ipam -n explain --pod x", 'read option "-n": got the command "explain", want a namespace before it', "--help"],
+  ["ipam --namespace=show -o json", 'read option "--namespace": got the command "show", want a namespace before it', "--help"],
+  ["ipam -n shop --pod x", 'read option "--pod": there is none before a command', "ipam --help"],
+  ["ipam -n show", 'read option "-n": there is no command behind it', "ipam --help"],
   ["-n shop", 'read option "-n": there is no command behind it', "--help"],
   ["--namespace=shop --context blue", 'read option "--namespace": there is no command behind it', "--help"],
   ["-n", 'read option "-n": there is no command behind it', "--help"],

@@ -107,19 +107,22 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   }
   const asking = withoutHelpCommand(words);
   const isHelpWanted = asking.flatMap((word) => readHelp(word) ?? []).at(-1);
-  const taken = isCommand(words[0]) ? undefined : early.findLast(isCommand);
-  if (isHelpWanted === true)
-    return { options, words: [...askedAbout(taken === undefined ? asking : [taken, ...asking]), `-${HELP}`], strays: [] };
-  if (taken !== undefined && words.some((word) => !isOption(word)))
+  const { words: group, isGroup } = commandOf(words);
+  const taken = isGroup ? early.findLast((word) => isCommandOf(group, word)) : undefined;
+  if (isHelpWanted === true) {
+    const named = taken === undefined ? asking : asking.toSpliced(group.length, 0, taken);
+    return { options, words: [...askedAbout(named), `-${HELP}`], strays: [] };
+  }
+  if (taken !== undefined && words.slice(group.length).some((word) => !isOption(word)))
     faults.push(new UsageError(`read option ${quote(early[0] ?? "")}: got the command ${quote(taken)}, want a namespace before it`));
   const [fault] = faults;
   if (fault !== undefined) throw fault;
   return { options, words: [...words.filter((word) => readHelp(word) === undefined), ...early, ...unfinished, ...rest], strays };
 }
 
-/** In `-n ipam show` the value of the option is one. */
-function isCommand(word = ""): boolean {
-  return commandOf([word]).words.length > 0;
+/** In `-n ipam show` the value of the option is one, and in `ipam -n show -o json` it is one of the group. */
+function isCommandOf(group: readonly string[], word: string): boolean {
+  return commandOf([...group, word]).words.length > group.length;
 }
 
 /** Whether nothing stands there but options, or a group of commands. */
