@@ -3,7 +3,7 @@
 import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import { toSourceText } from "../lib/source-name.ts";
 import { O_NONBLOCK, O_RDONLY, R_OK } from "./constants.ts";
-import { EISDIR, toErrnoText } from "./errno.ts";
+import { EISDIR, toErrnoName, toErrnoText } from "./errno.ts";
 import { isPipe } from "./file-type.ts";
 import { linuxFiles, openFile, readToEnd } from "./files.ts";
 import { check } from "./kernel-error.ts";
@@ -64,6 +64,8 @@ export function readPipe(path: string): string | undefined {
 }
 
 const FOLDER = "it is a folder, want a file";
+/** The kernel follows 40, and calls more of them a loop. */
+const LINK_LOOP = "its symbolic links lead in a circle, or are more than 40; want a file";
 
 /** @returns undefined also where the kernel refuses to tell: whoever reads it says why */
 function tryStat(path: string): FileStat | undefined {
@@ -85,8 +87,13 @@ async function readStream(file: { stream(): ReadableStream<Uint8Array> }, name: 
 function unread(name: string, cause: unknown): NetplugError {
   const errno = cause instanceof Error && "errno" in cause && typeof cause.errno === "number" ? Math.abs(cause.errno) : undefined;
   if (errno === undefined && cause instanceof NetplugError) return cause;
-  const why = errno === undefined ? messageOf(cause) : errno === EISDIR ? FOLDER : toErrnoText(errno);
+  const why = errno === undefined ? messageOf(cause) : toReason(errno);
   return new NetplugError("ioFailure", `read ${name}: ${why}`, { cause });
+}
+
+function toReason(errno: number): string {
+  if (toErrnoName(errno) === "ELOOP") return LINK_LOOP;
+  return errno === EISDIR ? FOLDER : toErrnoText(errno);
 }
 
 function requireAtMost(sizeBytes: number, name: string, limitBytes: number): void {

@@ -42,6 +42,21 @@ describe("several documents", () => {
     expect(await world.done(["validate", "-f", folder, "-f", "-"], { stdin: pool("e") })).toEndWith("ippool/e valid\n");
   });
 
+  test("a link that leads in a circle is named, as what is given and as a file of a folder", async () => {
+    const folder = join(world.folder, "circle");
+    const loop = join(folder, "a.yaml");
+    mkdirSync(folder);
+    symlinkSync(loop, loop);
+    const stderr = `netplugctl: read "${loop}": its symbolic links lead in a circle, or are more than 40; want a file\n`;
+    for (const [command, path] of [
+      ["apply", loop],
+      ["validate", loop],
+      ["validate", folder],
+    ] as const)
+      expect(await world.ctl([command, "-f", path])).toEqual({ status: 1, stdout: "", stderr });
+    expect((await world.ctl(["diff", "-f", loop])).status).toBe(2);
+  });
+
   test("a file of a folder is named in one way, however many slashes end the folder's name", async () => {
     mkdirSync(join(world.folder, "slashes"));
     world.file("slashes/a.yaml", "[]");

@@ -3,6 +3,7 @@
 import { isJsonObject, JsonError, parseJson } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import { toSourceName } from "../../lib/source-name.ts";
+import { KernelError } from "../../linux/kernel-error.ts";
 import { CommandFailed } from "../failures/failure.ts";
 import type { CliIo } from "../io.ts";
 import { parseYaml, requireUniqueKeys, YamlError } from "./yaml.ts";
@@ -36,7 +37,7 @@ export async function readDocuments(io: CliIo, sources: readonly string[]): Prom
     }
   }
   if (documents.length === 0) {
-    const ofFolder = sources.some((source) => source !== "-" && io.files.list(source) !== undefined)
+    const ofFolder = sources.some((source) => source !== "-" && listFolder(io, source) !== undefined)
       ? "; of a folder the files .yaml, .yml and .json are read, and no folders in it"
       : "";
     throw new CommandFailed(`read ${sources.map(toSourceName).join(", ")}: got no object, want at least one in YAML or JSON${ofFolder}`);
@@ -60,11 +61,21 @@ async function parseDocuments(text: string, name: string): Promise<readonly Inpu
 }
 
 async function readSource(io: CliIo, source: string): Promise<readonly { readonly name: string; readonly text: string }[]> {
-  const names = source === "-" ? undefined : io.files.list(source);
+  const names = source === "-" ? undefined : listFolder(io, source);
   if (names === undefined) return [{ name: toSourceName(source), text: await readInput(io, source) }];
   const wanted = names.filter((name) => /\.(ya?ml|json)$/.test(name)).toSorted();
-  const paths = wanted.map((name) => `${source.replace(/\/+$/, "")}/${name}`).filter((path) => io.files.list(path) === undefined);
+  const paths = wanted.map((name) => `${source.replace(/\/+$/, "")}/${name}`).filter((path) => listFolder(io, path) === undefined);
   return await Promise.all(paths.map(async (path) => ({ name: path, text: await readInput(io, path) })));
+}
+
+/** Names in a folder. @returns undefined for what is none, and for a link that leads nowhere: whoever reads it says why */
+function listFolder(io: CliIo, path: string): readonly string[] | undefined {
+  try {
+    return io.files.list(path);
+  } catch (thrown) {
+    if (thrown instanceof KernelError && thrown.errnoName === "ELOOP") return undefined;
+    throw thrown;
+  }
 }
 
 /** The text of a file, or `-` for stdin. @throws {CommandFailed} when there is no such file */
