@@ -23,6 +23,11 @@ export function isPipe({ type }: Pick<FileStat, "type">): boolean {
   return type === 0o010000;
 }
 
+/** Whether it is a terminal, or something else like `/dev/null`. */
+export function isCharacterDevice({ type }: Pick<FileStat, "type">): boolean {
+  return type === 0o020000;
+}
+
 /** Whether it is a symbolic link itself. */
 export function isLink({ type }: Pick<FileStat, "type">): boolean {
   return type === 0o120000;

@@ -4,7 +4,7 @@ import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
 import { toSourceText } from "../lib/source-name.ts";
 import { O_NONBLOCK, O_RDONLY, R_OK } from "./constants.ts";
 import { EISDIR, toErrnoName, toErrnoText } from "./errno.ts";
-import { isPipe } from "./file-type.ts";
+import { isCharacterDevice, isPipe } from "./file-type.ts";
 import { linuxFiles, openFile, readToEnd } from "./files.ts";
 import { check } from "./kernel-error.ts";
 import { libc, toCString } from "./libc.ts";
@@ -35,11 +35,10 @@ export async function readInput(source: string, limitBytes: number, what?: strin
   const name = what === undefined ? toSourceText(source) : `${what} ${toSourceText(source)}`;
   if (source === "-") return await readStream(Bun.stdin, name, limitBytes);
   const stat = tryStat(source);
-  // A shell's `<(command)` is a pipe, whose command may take its time.
-  if (stat !== undefined && isPipe(stat)) return await readStream(Bun.file(source), name, limitBytes);
   if (stat?.isFolder === true) throw new NetplugError("ioFailure", `read ${name}: ${FOLDER}`);
   if (stat?.isRegular === true) requireAtMost(stat.sizeBytes, name, limitBytes);
   try {
+    if (stat !== undefined && (await isSlow(source, stat))) return await readStream(Bun.file(source), name, limitBytes);
     return linuxFiles.readText(source);
   } catch (cause) {
     throw unread(name, cause);
@@ -70,6 +69,15 @@ const LINK_LOOP = "its symbolic links lead in a circle, or are more than 40; wan
 /** @returns undefined also where the kernel refuses to tell: whoever reads it says why */
 function tryStat(path: string): FileStat | undefined {
   return orNothing(() => statPath(path));
+}
+
+/** Whether it is waited for: a shell's `<(command)` is a pipe, whose command may take its time, and so does who types. @throws {KernelError} ioFailure */
+async function isSlow(path: string, stat: FileStat): Promise<boolean> {
+  if (isPipe(stat)) return true;
+  if (!isCharacterDevice(stat)) return false;
+  const { isatty } = await import("node:tty");
+  using fd = openFile(path, O_RDONLY | O_NONBLOCK);
+  return fd !== undefined && isatty(fd.number);
 }
 
 async function readStream(file: { stream(): ReadableStream<Uint8Array> }, name: string, limitBytes: number): Promise<string> {
@@ -129,10 +137,10 @@ export async function openLog(source: string): Promise<PartedFile | undefined> {
     if (stat === undefined || stat.isFolder) return undefined;
     if (stat.isRegular) return await openParted(path, name);
     check(libc().access(toCString(path), R_OK), "open", path, "ioFailure");
-    const stream = source === "-" ? Bun.stdin.stream() : isPipe(stat) ? Bun.file(path).stream() : undefined;
+    const stream = source === "-" ? Bun.stdin.stream() : (await isSlow(path, stat)) ? Bun.file(path).stream() : undefined;
     const bytes =
       stream === undefined
-        ? new TextEncoder().encode(linuxFiles.readText(path)) // a device, which cannot be waited for
+        ? new TextEncoder().encode(linuxFiles.readText(path)) // another device, which cannot be waited for
         : await readBytes(stream, MAX_PIPED_LOG_BYTES);
     if (bytes.length <= MAX_PIPED_LOG_BYTES) {
       const read = async (start: number, end: number): Promise<Uint8Array> => await Promise.resolve(bytes.subarray(start, end));

@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { ledgerLine } from "../support/cli/ledger-line.ts";
 import { netplugctl } from "../support/cli/netplugctl.ts";
+import { startOnTerminal } from "../support/programs/terminal.ts";
 
 function bash(line: string): readonly [status: number, stdout: string, stderr: string] {
   const { exitCode, stdout, stderr } = Bun.spawnSync(["bash", "-c", line], {
@@ -78,6 +79,24 @@ test("a named pipe is read once, and refused where it is named twice: nobody wou
 test("what is no pipe may be named twice", () => {
   const nothing = "netplugctl: read /dev/stdin, stdin: got no object, want at least one in YAML or JSON\n";
   expect(bash("$netplugctl validate -f /dev/stdin -f - </dev/null")).toEqual([1, "", nothing]);
+});
+
+test.each(["-", "/dev/tty", "/dev/stdin"])("what a person types on a terminal is waited for, by the name %s", async (name) => {
+  const typed = async (line: string, keys: string): Promise<string> => {
+    await using terminal = startOnTerminal(["sh", "-c", `stty -echo; echo typing; "$0" ${line}; echo "status $?"`, netplugctl], {});
+    await terminal.shows(/typing\r\n/);
+    await Bun.sleep(300); // so that nothing is there yet when it begins to read
+    terminal.type(keys);
+    return (await terminal.shows(/status \d/)).replaceAll("\r\n", "\n");
+  };
+  const object = "apiVersion: netplug.io/v3\nkind: IPPool\nmetadata: {name: a}\nspec: {cidr: 10.65.0.0/16}\n";
+  expect(await typed(`validate -f ${name}`, `${object}\x04`)).toBe("ippool/a valid\nstatus 0");
+  expect(await typed(`ledger --file ${name}`, `${ledgerLine(1)}\n\x04`)).toMatch(/16:00:01\.000Z {3}ADD [^]*status 0$/);
+});
+
+test("a device that is no terminal is read to its end", () => {
+  expect(bash("$netplugctl validate -f /dev/null")[2]).toStartWith("netplugctl: read /dev/null: got no object");
+  expect(bash("$netplugctl validate -f /dev/zero")[2]).toStartWith('netplugctl: read "/dev/zero": it is larger than ');
 });
 
 test("a log may come from there, named as other input from there is", () => {
