@@ -80,6 +80,20 @@ describe("on Kubernetes", () => {
     });
   });
 
+  test("a list in a list is refused, as by kubectl, whatever is beside it (needs cluster)", async () => {
+    const list = (...items: readonly unknown[]) => ({ apiVersion: "v1", kind: "List", items });
+    const one = Bun.YAML.parse(pod("{ name: web }"));
+    for (const [position, items] of [
+      [1, [list(one), one]],
+      [2, [one, list()]],
+    ] as const) {
+      const stdin = JSON.stringify(list(...items));
+      const got = `read stdin, item ${position}: got "List (v1)" in a list, which kubectl refuses, want its items there\n`;
+      expect(await explain(stdin)).toEqual({ status: 1, stdout: "", stderr: `netplugctl: ${got}` });
+      expect(await world.api.kubectl(["create", "--dry-run=server", "-f", "-"], stdin).catch(String)).toContain("is not a list");
+    }
+  });
+
   const FIXED = `cni.netplug.io/ipAddrs: '["10.65.0.9"]'`;
 
   test("it tries the StatefulSet of docs/pod-annotations.md, as that says (needs cluster)", async () => {

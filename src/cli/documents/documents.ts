@@ -155,6 +155,7 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-function isList(value: unknown): value is { readonly items: readonly unknown[] } {
+/** Whether it stands for its items. Of what {@link readDocuments} gives: a list in a list. */
+export function isList(value: unknown): value is { readonly items: readonly unknown[] } {
   return isJsonObject(value) && typeof value["kind"] === "string" && value["kind"].endsWith("List") && Array.isArray(value["items"]);
 }

@@ -7,7 +7,7 @@ import { isText } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failures/failure.ts";
 import { OBJECT, readField, readTexts, requireField, TEXT, type Wanted } from "./document-fields.ts";
-import type { InputDocument } from "./documents.ts";
+import { type InputDocument, isList } from "./documents.ts";
 
 /** What a manifest says of its pod, or of each of its pods. */
 export interface PodTemplate {
@@ -81,6 +81,8 @@ export function readPodTemplates(documents: readonly InputDocument[], source: st
   const templates = documents.flatMap((document, index) => {
     const kind = requireField(document, ["kind"], TEXT);
     const key = `${kind} (${requireField(document, ["apiVersion"], TEXT)})`;
+    if (isList(document.value))
+      throw new CommandFailed(`read ${document.origin}: got ${quote(key)} in a list, which kubectl refuses, want its items there`);
     const path = TEMPLATES.get(key);
     if (path === undefined) others.add(quote(key));
     return path === undefined ? [] : [{ index, ...readPodTemplate(document, kind, path) }];
