@@ -229,6 +229,24 @@ describe("on Kubernetes", () => {
     expect(await explain(...words)).toMatchObject({ status, stdout: "", stderr: expect.stringContaining(message) });
   });
 
+  test("of a namespace that is being deleted it says that new pods are refused, and answers for those that are there (needs cluster)", async () => {
+    await createNamespace(world.api, "ending");
+    await createPod(world.api, { name: "old", namespace: "ending", spec: { nodeName: "n1" } });
+    await world.api.kubectl(["delete", "namespace", "ending", "--wait=false"]);
+    const manifest = `apiVersion: v1\nkind: Pod\nmetadata: { name: new, namespace: ending }\nspec: { containers: [{ name: main, image: none }] }\n`;
+    const file = world.file("new.yaml", manifest);
+    const withNamespace = world.file("both.yaml", `apiVersion: v1\nkind: Namespace\nmetadata: { name: ending }\n---\n${manifest}`);
+    const stderr = 'netplugctl: use namespace "ending": it is being deleted, so the API server refuses new pods in it\n';
+    for (const words of [
+      ["-n", "ending"],
+      ["-f", file],
+      ["-f", withNamespace],
+    ])
+      expect(await explain("--node=n1", ...words)).toEqual({ status: 1, stdout: "", stderr });
+    expect((await explain("--pod=ending/old")).stdout).toStartWith('pod "ending/old" on node "n1" would get 10.65.');
+    expect(await world.api.kubectl(["create", "-f", file]).catch(String)).toContain("because it is being terminated");
+  });
+
   test("of a missing namespace that nobody named, it says where it comes from (needs cluster)", async () => {
     const kubeconfig = world.file("none.kubeconfig", await world.api.kubectl(["config", "view", "--raw"]));
     await world.api.kubectl(["config", "set-context", "--current", "--namespace=none", "--kubeconfig", kubeconfig]);

@@ -68,10 +68,11 @@ export interface PlannedNamespace extends NamedNamespace {
  * Reads one that is there, and its namespace.
  *
  * @param name undefined: one without annotations and labels, which need not be there
- * @throws {CommandFailed} one that is not there, or that gets no address
+ * @throws {CommandFailed} one that is not there, or that gets no address, and for one that is none yet a namespace that is being deleted
  */
 export async function readAskingPod(openKube: OpenKube, namespace: NamedNamespace, name: string | undefined): Promise<AskingPod> {
-  const { pod, isThere: _, ...around } = await readAround(openKube, { ...namespace, manifests: [] }, name);
+  const wanted = { name, isToCome: name === undefined };
+  const { pod, isThere: _, ...around } = await readAround(openKube, { ...namespace, manifests: [] }, wanted);
   const id = { namespace: namespace.name, name: name ?? ANY_POD };
   if (name !== undefined && pod === undefined) throw new CommandFailed(`find ${toPodText(id)}: there is none`);
   if (pod?.spec?.hostNetwork === true) throw withoutAddress(toPodText(id));
@@ -92,10 +93,11 @@ export async function readAskingPod(openKube: OpenKube, namespace: NamedNamespac
 /**
  * Adds to a pod that is to come what is known of its namespace, and of the pod that has its name.
  *
- * @throws {CommandFailed} for a namespace that is neither there nor in the manifest
+ * @throws {CommandFailed} for a namespace that is neither there nor in the manifest, or that is being deleted
  */
 export async function readPlaceOf(openKube: OpenKube, planned: AskingPod, namespace: PlannedNamespace): Promise<AskingPod> {
-  const { pod, isThere, ...around } = await readAround(openKube, namespace, planned.unnamed === undefined ? planned.name : undefined);
+  const wanted = { name: planned.unnamed === undefined ? planned.name : undefined, isToCome: true };
+  const { pod, isThere, ...around } = await readAround(openKube, namespace, wanted);
   const { name, after } = namespace;
   const refused = `kubectl apply refuses ${after ?? ""}, as namespace ${quote(name)}, which is not there yet, comes after it`;
   const late = isThere || after === undefined ? [] : [`${refused}: put the namespace before it, or apply the manifest twice`];
@@ -110,17 +112,17 @@ export function withoutAddress(pod: string): CommandFailed {
 async function readAround(
   openKube: OpenKube,
   { name: namespace, isChosen, manifests }: Omit<PlannedNamespace, "after">,
-  name: string | undefined,
+  { name, isToCome }: { readonly name: string | undefined; readonly isToCome: boolean },
 ): Promise<Pick<AskingPod, "namespaceLabels" | "namespaceAnnotations"> & { readonly pod: Pod | undefined; readonly isThere: boolean }> {
   const client = await openKube();
   const [pod, around] = await Promise.all([
     name === undefined ? undefined : client.get(PODS, { namespace, name }),
     client.get(NAMESPACES, { name: namespace }),
   ]);
-  if (around === undefined && manifests.length === 0) {
-    const hint = isChosen ? "" : "; it is that of the context, as no --namespace is given";
-    throw new CommandFailed(`find namespace ${quote(namespace)}: there is none${hint}`);
-  }
+  const hint = isChosen ? "" : "; it is that of the context, as no --namespace is given";
+  if (around === undefined && manifests.length === 0) throw new CommandFailed(`find namespace ${quote(namespace)}: there is none${hint}`);
+  if (isToCome && around?.metadata.deletionTimestamp !== undefined)
+    throw new CommandFailed(`use namespace ${quote(namespace)}: it is being deleted, so the API server refuses new pods in it${hint}`);
   return {
     pod,
     isThere: around !== undefined,
