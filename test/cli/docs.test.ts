@@ -1,4 +1,4 @@
-/** What documents for users show of netplugctl and of its files, besides docs/netplugctl.md: typed, and written, as it stands. */
+/** What documents for users show of netplugctl and of its files, besides those of netplugctl itself: typed, and written, as it stands. */
 
 import { expect, test as onEtcd } from "bun:test";
 import { readdirSync, symlinkSync, writeFileSync } from "node:fs";
@@ -146,7 +146,7 @@ const COMPLETED: Readonly<Record<string, string>> = {
   "netplugctl ipam release": "netplugctl ipam release --ip=10.65.0.7",
 };
 /** Played by netplugctl-docs.test.ts, and by test/cluster/try-it.test.ts. */
-const PLAYED_ELSEWHERE: readonly string[] = ["docs/netplugctl.md", "docs/try-it.md"];
+const PLAYED_ELSEWHERE: readonly string[] = ["docs/netplugctl.md", "docs/address-forecast.md", "docs/address-repair.md", "docs/try-it.md"];
 const DOCUMENTS = ["README.md", ...readdirSync(join(repositoryRoot, "docs")).map((name) => `docs/${name}`)].filter(
   (path) => path.endsWith(".md") && !PLAYED_ELSEWHERE.includes(path),
 );

@@ -15,10 +15,10 @@ describe("on etcd", () => {
     await world.create(resourceYaml("Node", "n1", {}));
   });
 
-  always("it prints what docs/netplugctl.md shows", async () => {
+  always("it prints what docs/address-forecast.md shows", async () => {
     await world.createPool("pods", "10.65.0.0/16");
     await world.createPool("rack2", "10.66.0.0/16", { nodeSelector: "rack == 'r2'" });
-    const [command = "", ...lines] = new ShownDocument("docs/netplugctl.md").block("", "$ netplugctl ipam explain").split("\n");
+    const [command = "", ...lines] = new ShownDocument("docs/address-forecast.md").block("", "$ netplugctl ipam explain").split("\n");
     expect(await world.ctl(command.split(" ").slice(2))).toEqual({ status: 0, stdout: lines.join("\n"), stderr: "" });
   });
 

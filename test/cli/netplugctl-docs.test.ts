@@ -1,4 +1,4 @@
-/** What docs/netplugctl.md shows, typed as it stands, on both datastores; kubectl and etcdctl say what has come of it. */
+/** What the documents of netplugctl show, typed as it stands, on both datastores; kubectl and etcdctl say what has come of it. */
 
 import { expect, test as onEtcd } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -16,22 +16,26 @@ import { createNode, createPod } from "../support/servers/kubernetes.ts";
 import { Reader } from "../support/documents/reader.ts";
 
 const DOCUMENT = new ShownDocument("docs/netplugctl.md");
+const FORECAST = new ShownDocument("docs/address-forecast.md");
+const REPAIR = new ShownDocument("docs/address-repair.md");
 const LONG_AGO_MS = 120_000;
 
 const [onKubernetes, cluster] = shareKubernetesCliWorld();
 const etcd = shareEtcdCliWorld();
 
-/** The commands that it shows, each once: between backticks, and the short ones that follow another one in its cell. */
+/** The commands that they show, each once: between backticks, and the short ones that follow another one in its cell. */
 function shownCommands(): ReadonlySet<string> {
   const cells = [...DOCUMENT.text.matchAll(/^\| [^|]+ \| (`.*) \|$/gm)].map(([, cell = ""]) => cell);
   const pieces = cells.flatMap((cell) => [...cell.matchAll(/`((?:get|label) [^`]+)`/g)].map(([, piece = ""]) => `netplugctl ${piece}`));
-  const inline = DOCUMENT.inline().filter((code) => code.includes("netplugctl ") || code.startsWith("kubectl "));
-  return new Set([...inline, ...pieces, ...DOCUMENT.block("", "datastoreReady").trim().split("\n")]);
+  const inline = [DOCUMENT, FORECAST, REPAIR].flatMap((document) => document.inline());
+  const commands = inline.filter((code) => code.includes("netplugctl ") || code.startsWith("kubectl "));
+  const lines = [DOCUMENT.block("", "datastoreReady"), ...REPAIR.blocks("")].flatMap((block) => block.trim().split("\n"));
+  return new Set([...commands, ...pieces, ...lines]);
 }
 
 const typed = new Set<string>();
 
-/** Types a command of the document, in which the reader fills in what is written in capitals or left out. @returns what it printed */
+/** Types a command of a document, in which the reader fills in what is written in capitals or left out. @returns what it printed */
 async function type(reader: Reader, shown: string, filled: Readonly<Record<string, string>> = {}): Promise<string> {
   expect(shownCommands()).toContain(shown);
   typed.add(shown);
@@ -172,7 +176,7 @@ onKubernetes("its commands work on the Kubernetes API (needs cluster)", async ()
   expect(await type(reader, "netplugctl ipam explain --pod=web -n shop", { shop: "default" })).toContain(
     'pod "default/web" on node "n1" would get 10.65.',
   );
-  expect(await reader.type(DOCUMENT.block("", "netplugctl ipam explain -f"))).toContain("pod/to-come created");
+  expect(await reader.type(FORECAST.block("", "netplugctl ipam explain -f"))).toContain("pod/to-come created");
   for (const command of ["kubectl get ippools", "kubectl get ippools.netplug.io"])
     expect(await type(reader, command)).toContain("split-pods-0");
   await type(reader, "kubectl describe node NODE", { NODE: "n1" });
@@ -211,6 +215,6 @@ const NOT_TYPED: Readonly<Record<string, string>> = {
   "netplugctl ledger": "reads a node's log: test/cli/ledger.test.ts",
 };
 
-onKubernetes("no command of it is left out (needs cluster)", () => {
+onKubernetes("no command of them is left out (needs cluster)", () => {
   expect([...shownCommands()].filter((command) => !typed.has(command)).sort()).toEqual(Object.keys(NOT_TYPED).sort());
 });

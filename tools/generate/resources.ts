@@ -33,7 +33,7 @@ spec:
 const REMARKS: Readonly<Record<string, string>> = {
   IPPool: `Two pools must not overlap. A node that needs an address takes it from its own blocks, then claims a block of \`blockSize\` in a pool whose selectors fit,
 then borrows from the block of another node unless \`strictAffinity\` forbids it. Pools count in the order of their names.
-\`netplugctl ipam explain --node=n1\` shows what comes of it for a node, a namespace or a pod ([netplugctl.md](netplugctl.md#addresses)).
+\`netplugctl ipam explain --node=n1\` shows what comes of it for a node, a namespace or a pod ([address-forecast.md](address-forecast.md)).
 
 \`vxlanMode\`, \`ipipMode\`, \`natOutgoing\` and \`disableBGPExport\` are kept for the node agent, which is to come: today they have no effect, and nobody takes
 addresses for tunnels or load balancers.`,

@@ -12,7 +12,7 @@ export const PROBLEM_CLASSES = {
   "leaked-address": "an address is allocated for an endpoint that does not have it, or for a pod that is gone",
 } as const;
 
-/** What `ipam check` prints as the class; docs/netplugctl.md says what to do about each. */
+/** What `ipam check` prints as the class; docs/address-repair.md says what to do about each. */
 export type ProblemClass = keyof typeof PROBLEM_CLASSES;
 
 /** A finding of `ipam check`: two things that the datastore says contradict each other. */
