@@ -13,6 +13,9 @@ test.each([
   ["ipam help show -o json", "ipam show --help"],
   ["-n ipam show -h", "ipam show --help"],
   ["ipam -n show -h", "ipam show --help"],
+  ["-n show ipam -h", "ipam --help"],
+  ["ipam -n check help show", "ipam show --help"],
+  ["-n get help ipam", "ipam --help"],
 ])("%j is help, as %j is", async (line, asked) => {
   const shown = await run(line);
   expect(shown).toEqual(await run(asked));
@@ -38,6 +41,9 @@ test.each([
   ["ipam -n explain --pod x", 'read option "-n": got the command "explain", want a namespace before it', "--help"],
   ["ipam --namespace=show -o json", 'read option "--namespace": got the command "show", want a namespace before it', "--help"],
   ["ipam -n shop --pod x", 'read option "--pod": there is none before a command', "ipam --help"],
+  ["-n show ipam -o json", 'read option "-o": there is none before a command', "ipam --help"],
+  ["-n show ipam explian", 'find command "explian": there is none, did you mean "explain"?', "ipam --help"],
+  ["-n shop ipam --namespace=show -o json", 'read option "--namespace": got the command "show", want a namespace before it', "--help"],
   ["ipam -n show", 'read option "-n": there is no command behind it', "ipam --help"],
   ["-n shop", 'read option "-n": there is no command behind it', "--help"],
   ["--namespace=shop --context blue", 'read option "--namespace": there is no command behind it', "--help"],

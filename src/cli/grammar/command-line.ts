@@ -24,6 +24,14 @@ interface CommandLine {
   readonly strays: readonly string[];
 }
 
+/** A namespace that stands before the command. */
+interface EarlyOption {
+  readonly flag: string;
+  readonly value: string;
+  /** The commands before it: none, or a group of them. */
+  readonly group: readonly string[];
+}
+
 const GLOBAL_FLAGS: ReadonlyMap<string, keyof GlobalOptions> = new Map(
   GLOBAL_OPTIONS.flatMap(({ name, letter }) => [
     [`--${name}`, name] as const,
@@ -66,7 +74,7 @@ function lettersOf(options: Iterable<string>): string {
 export function parseCommandLine(argv: readonly string[]): CommandLine {
   const options: { config?: string; kubeconfig?: string; context?: string } = {};
   const words: string[] = [];
-  const early: string[] = [];
+  const early: EarlyOption[] = [];
   const strays: string[] = [];
   /** The last one, where its value is missing: only completion is still to ask for it. */
   const unfinished: string[] = [];
@@ -99,30 +107,30 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       else options[option] = value;
       continue;
     }
-    const flagWords = value === undefined ? [flag] : toFlagWords(flag, value);
     // As with kubectl, the namespace may come before the command, or in it: `ipam -n shop explain`.
     if (value === undefined) unfinished.push(flag);
-    else if (/^(-n|--namespace)$/.test(flag) && isCommandToCome(words)) early.push(...flagWords);
-    else words.push(...flagWords);
+    else if (/^(-n|--namespace)$/.test(flag) && isCommandToCome(words)) early.push({ flag, value, group: commandOf(words).words });
+    else words.push(...toFlagWords(flag, value));
   }
   const asking = withoutHelpCommand(words);
   const isHelpWanted = asking.flatMap((word) => readHelp(word) ?? []).at(-1);
-  const { words: group, isGroup } = commandOf(words);
-  const taken = isGroup ? early.findLast((word) => isCommandOf(group, word)) : undefined;
+  const { words: group, isGroup } = commandOf(asking);
+  const taken = isGroup ? early.findLast((option) => option.group.length === group.length && isInPlaceOfCommand(option)) : undefined;
   if (isHelpWanted === true) {
-    const named = taken === undefined ? asking : asking.toSpliced(group.length, 0, taken);
+    const named = taken === undefined ? asking : asking.toSpliced(group.length, 0, taken.value);
     return { options, words: [...askedAbout(named), `-${HELP}`], strays: [] };
   }
   if (taken !== undefined && words.slice(group.length).some((word) => !isOption(word)))
-    faults.push(new UsageError(`read option ${quote(early[0] ?? "")}: got the command ${quote(taken)}, want a namespace before it`));
+    faults.push(new UsageError(`read option ${quote(taken.flag)}: got the command ${quote(taken.value)}, want a namespace before it`));
   const [fault] = faults;
   if (fault !== undefined) throw fault;
-  return { options, words: [...words.filter((word) => readHelp(word) === undefined), ...early, ...unfinished, ...rest], strays };
+  const behind = early.flatMap(({ flag, value }) => toFlagWords(flag, value));
+  return { options, words: [...words.filter((word) => readHelp(word) === undefined), ...behind, ...unfinished, ...rest], strays };
 }
 
-/** In `-n ipam show` the value of the option is one, and in `ipam -n show -o json` it is one of the group. */
-function isCommandOf(group: readonly string[], word: string): boolean {
-  return commandOf([...group, word]).words.length > group.length;
+/** Whether its value is one, as in `-n ipam show`, or one of the group before it, as in `ipam -n show -o json`. */
+function isInPlaceOfCommand({ group, value }: EarlyOption): boolean {
+  return commandOf([...group, value]).words.length > group.length;
 }
 
 /** Whether nothing stands there but options, or a group of commands. */
