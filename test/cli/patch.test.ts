@@ -273,6 +273,9 @@ describe("patch and label", () => {
       stderr:
         'netplugctl: label node "n1": "zone" is "a" already; give --overwrite to make it "b"\nnext: netplugctl label no n1 zone=b rack- none- --overwrite\n',
     });
+    const { stderr } = await world.ctl(["label", "no", "n1", "zone=a b"]);
+    expect(stderr).toContain('metadata.labels.zone: got "a b"');
+    expect(stderr).not.toContain("--overwrite");
     expect(await world.done(["label", "no", "n1", "zone=a"])).toBe("node/n1 unchanged\n");
     expect(await world.done([...change, "--overwrite"])).toBe("node/n1 labelled\n");
     expect(await world.stored("/netplug/v3/nodes/")).toMatchObject({ "/netplug/v3/nodes/n1": { metadata: { labels: { zone: "b" } } } });

@@ -39,12 +39,14 @@ export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Pr
   const { outcome } = await withDatastore(cli, (datastore) =>
     updateResource({ datastore, io: cli.io }, ref, (current) => {
       const labels = new Map(Object.entries(current.metadata.labels ?? {}));
-      if (flags.overwrite !== true) requireNew(ref, labels, changes, toOverwriting(flags, words));
       for (const { key, value } of changes) {
         if (value === undefined) labels.delete(key);
         else labels.set(key, value);
       }
-      return validateChanged(current, { ...current, metadata: { ...current.metadata, labels: Object.fromEntries(labels) } });
+      const changed = validateChanged(current, { ...current, metadata: { ...current.metadata, labels: Object.fromEntries(labels) } });
+      // After that: what would be refused all the same is not proposed.
+      if (flags.overwrite !== true) requireNew(ref, current.metadata.labels ?? {}, changes, toOverwriting(flags, words));
+      return changed;
     }),
   );
   say(cli, `${toPathName(ref)} ${outcome === "configured" ? "labelled" : outcome}`);
@@ -59,9 +61,9 @@ function requireOnce(changes: readonly LabelChange[]): void {
 }
 
 /** As kubectl has it: pools are chosen by labels, and a slip of the hand must not move a node. @param next the command that does it all the same */
-function requireNew(ref: ResourceRef, labels: ReadonlyMap<string, string>, changes: readonly LabelChange[], next: string): void {
+function requireNew(ref: ResourceRef, labels: Readonly<Record<string, string>>, changes: readonly LabelChange[], next: string): void {
   for (const { key, value } of changes) {
-    const present = labels.get(key);
+    const present = Object.hasOwn(labels, key) ? labels[key] : undefined;
     if (value === undefined || present === undefined || present === value) continue;
     throw new CommandFailed(
       `label ${toTitle(ref)}: ${quote(key)} is ${quote(present)} already; give --overwrite to make it ${quote(value)}`,
