@@ -231,7 +231,7 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
     fullDescription: [
       "Make several pools of one. Workloads keep their addresses; whatever names the pool must then name the new ones.",
       "",
-      "Give either --name or --cidr. The datastore must be locked before, and unlocked afterwards:",
+      "Give either --name or --cidr. The datastore must be locked before, and unlocked afterwards, by another command of this program:",
       `  ${LOCK}`,
       `  ${UNLOCK}`,
     ].join("\n"),
