@@ -251,6 +251,8 @@ describe("patch and label", () => {
     for (const namespace of ["default", "prod"]) await world.create(endpointYaml({ containerID: "c1", node: "n1", namespace }));
     await world.done(["label", "wep/n1-cni-c1-eth0", "a=1"]);
     await world.done(["label", "wep", "n1-cni-c1-eth0", "-n", "prod", "a=2"]);
+    const { stderr } = await world.ctl(["label", "wep", "n1-cni-c1-eth0", "-n", "prod", "a="]);
+    expect(stderr).toEndWith("next: netplugctl label wep n1-cni-c1-eth0 a= -n prod --overwrite\n");
     await world.done(["patch", "wep", "n1-cni-c1-eth0", "-p", "spec: {mac: 'ee:ee:ee:ee:ee:01'}"]);
     expect(await world.ctl(["patch", "wep", "n1-cni-c1-eth0", "-p", "metadata: {namespace: prod}"])).toMatchObject({
       status: 1,

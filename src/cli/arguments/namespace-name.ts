@@ -1,4 +1,4 @@
-/** What `--namespace` may say, and others that name one. */
+/** What `--namespace` may say, and what else names a namespace. */
 
 import { isDnsName } from "../../lib/characters.ts";
 import { quote } from "../../lib/quote.ts";

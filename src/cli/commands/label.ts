@@ -38,14 +38,15 @@ export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Pr
   requireOnce(changes);
   const { outcome } = await withDatastore(cli, (datastore) =>
     updateResource({ datastore, io: cli.io }, ref, (current) => {
-      const labels = new Map(Object.entries(current.metadata.labels ?? {}));
+      const present = new Map(Object.entries(current.metadata.labels ?? {}));
+      const labels = new Map(present);
       for (const { key, value } of changes) {
         if (value === undefined) labels.delete(key);
         else labels.set(key, value);
       }
       const changed = validateChanged(current, { ...current, metadata: { ...current.metadata, labels: Object.fromEntries(labels) } });
       // After that: what would be refused all the same is not proposed.
-      if (flags.overwrite !== true) requireNew(ref, current.metadata.labels ?? {}, changes, toOverwriting(flags, words));
+      if (flags.overwrite !== true) requireNew(ref, present, changes, toOverwriting(flags, words));
       return changed;
     }),
   );
@@ -61,9 +62,9 @@ function requireOnce(changes: readonly LabelChange[]): void {
 }
 
 /** As kubectl has it: pools are chosen by labels, and a slip of the hand must not move a node. @param next the command that does it all the same */
-function requireNew(ref: ResourceRef, labels: Readonly<Record<string, string>>, changes: readonly LabelChange[], next: string): void {
+function requireNew(ref: ResourceRef, labels: ReadonlyMap<string, string>, changes: readonly LabelChange[], next: string): void {
   for (const { key, value } of changes) {
-    const present = Object.hasOwn(labels, key) ? labels[key] : undefined;
+    const present = labels.get(key);
     if (value === undefined || present === undefined || present === value) continue;
     throw new CommandFailed(
       `label ${toTitle(ref)}: ${quote(key)} is ${quote(present)} already; give --overwrite to make it ${quote(value)}`,

@@ -108,7 +108,7 @@ function toPodName({ pod, namespace }: ExplainFlags): { readonly namespace: stri
   const [name, ofName = namespace] = words.toReversed();
   if (namespace !== undefined && ofName !== namespace)
     throw new UsageError(`read options: got ${quote(namespace)} as --namespace, and ${quote(pod ?? "")} as --pod, want one namespace`);
-  if (ofName !== undefined) checkNamespaceName(ofName, 'the namespace in option "--pod"');
+  if (words.length === 2 && ofName !== undefined) checkNamespaceName(ofName, 'the namespace in option "--pod"');
   return { namespace: ofName, name };
 }
 

@@ -13,7 +13,7 @@ function isTakenForOwn(kind: string, name: string, pod: string, namespace = "def
 
 const long = (length: number): string => "shop-".repeat(20).slice(0, length).replace(/-$/, "x");
 
-// A real API server was seen to drop what a beginning has behind its first 58 characters.
+// A real API server was seen to drop what a `generateName` has behind its first 58 characters.
 test.each([
   ["Deployment", "web", "web-5d8f7c9b6d-rcctk"],
   ["Deployment", long(45), `${long(45)}-5d8f7c9b6d-rcctk`],
@@ -36,9 +36,9 @@ test.each([
   ["Deployment", "web", "web-5d8f7c9b6drcctk"],
   ["Deployment", long(50), `${long(50)}-5d8f7crcctk`],
   ["Deployment", long(50), `${long(50)}-aeiouaercctk`],
-  ["Deployment", long(30), `${long(58)}rcctk`],
+  ["Deployment", long(31), `${long(58)}rcctk`],
   ["Job", "web", "webrcctk"],
-  ["Job", long(50), `${long(58)}68g5p`],
+  ["Job", long(51), `${long(58)}68g5p`],
   ["ReplicaSet", long(63), `${long(57)}68g5p`],
   ["StatefulSet", "web", "web-rcctk"],
 ])("of %s %s is not %s", (kind, name, pod) => {

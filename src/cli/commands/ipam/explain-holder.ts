@@ -6,7 +6,7 @@ import { quote } from "../../../lib/quote.ts";
 import type { AskingPod, AskingWorkload } from "../../kubernetes/asking-pod.ts";
 import type { Asking } from "./explain-asking.ts";
 
-/** As it is, and what is left of it where the API server cuts the beginning of a name. */
+/** As it is, and what is left of it where the API server cuts a `generateName`. */
 interface Middle {
   readonly whole: RegExp;
   readonly cut: RegExp;
@@ -14,7 +14,7 @@ interface Middle {
 
 /** What workloads do whose pods have names that are made up. */
 interface Habit {
-  /** What stands in the name of a pod between that of the workload and the word that the API server makes up. */
+  /** What stands in the name of a pod between that of the workload and the suffix that the API server generates. */
   readonly middle: Middle;
   /** What becomes of a pod that ends before the next one runs. */
   readonly ends: string;
@@ -26,16 +26,21 @@ const ENDS = "that pod ends before the next one runs, and gives the address back
 const KEEPS = "it keeps that pod, and makes another only when that ends, which gives the address back";
 const STAYS = 'that pod stays until the next one runs, which waits for the address; with "strategy" Recreate it is deleted before';
 
-/** A beginning and a word. @see k8s.io/apimachinery util/rand, whose words have no vowels */
-const MADE_UP = /^(.*)[bcdfghjklmnpqrstvwxz2456789]{5}$/;
-/** So many characters the API server takes of the beginning. @see k8s.io/apiserver storage/names */
-const BEGINNING_LENGTH_MAX = 58;
+/** What suffixes and hashes are made of: no vowels. @see k8s.io/apimachinery util/rand */
+const ALPHABET = "[bcdfghjklmnpqrstvwxz2456789]";
+/** A `generateName` and its suffix. */
+const GENERATED_NAME = new RegExp(`^(.*)${ALPHABET}{5}$`);
+/** So much the API server takes of a `generateName`. @see k8s.io/apiserver storage/names, MaxGeneratedNameLength */
+const GENERATE_NAME_LENGTH_MAX = 58;
 const DASH: Middle = { whole: /^-$/, cut: /^-?$/ };
-/** The word of its ReplicaSet. */
-const WORD: Middle = { whole: /^-[bcdfghjklmnpqrstvwxz2456789]{1,10}-$/, cut: /^(-([bcdfghjklmnpqrstvwxz2456789]{1,10}-?)?)?$/ };
+/** That of the ReplicaSet. */
+const POD_TEMPLATE_HASH: Middle = {
+  whole: new RegExp(`^-${ALPHABET}{1,10}-$`),
+  cut: new RegExp(`^(-(${ALPHABET}{1,10}-?)?)?$`),
+};
 
 const HABITS: Readonly<Record<string, Habit>> = {
-  Deployment: { middle: WORD, ends: ENDS, stays: STAYS },
+  Deployment: { middle: POD_TEMPLATE_HASH, ends: ENDS, stays: STAYS },
   DaemonSet: { middle: DASH, ends: ENDS },
   // A newer template does nothing to the pods of these.
   ReplicaSet: { middle: DASH, ends: KEEPS },
@@ -73,8 +78,8 @@ function whatBecomesOf(
 
 /** That a pod is the workload's own is known by the name alone. @param pod with its namespace, as the workload */
 function isOwn(pod: string, workload: string, { middle: { whole, cut } }: Habit): boolean {
-  const [, beginning = ""] = MADE_UP.exec(pod) ?? [];
-  const longest = workload.indexOf("/") + 1 + BEGINNING_LENGTH_MAX;
-  const middle = beginning.length === longest ? cut : whole;
-  return beginning.startsWith(workload.slice(0, longest)) && middle.test(beginning.slice(workload.length));
+  const [, generateName = ""] = GENERATED_NAME.exec(pod) ?? [];
+  const longest = workload.indexOf("/") + 1 + GENERATE_NAME_LENGTH_MAX;
+  const middle = generateName.length === longest ? cut : whole;
+  return generateName.startsWith(workload.slice(0, longest)) && middle.test(generateName.slice(workload.length));
 }
