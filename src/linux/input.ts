@@ -38,7 +38,7 @@ export async function readInput(source: string, limitBytes: number, what?: strin
   if (stat?.isFolder === true) throw new NetplugError("ioFailure", `read ${name}: ${FOLDER}`);
   if (stat?.isRegular === true) requireAtMost(stat.sizeBytes, name, limitBytes);
   try {
-    if (stat !== undefined && (await isSlow(source, stat))) return await readStream(Bun.file(source), name, limitBytes);
+    if (stat !== undefined && (await isWaitedFor(source, stat))) return await readStream(Bun.file(source), name, limitBytes);
     return linuxFiles.readText(source);
   } catch (cause) {
     throw unread(name, cause);
@@ -71,8 +71,8 @@ function tryStat(path: string): FileStat | undefined {
   return orNothing(() => statPath(path));
 }
 
-/** Whether it is waited for: a shell's `<(command)` is a pipe, whose command may take its time, and so does who types. @throws {KernelError} ioFailure */
-async function isSlow(path: string, stat: FileStat): Promise<boolean> {
+/** Whether its content has to be waited for: the command behind a shell's `<(command)`, and who types, may take their time. @throws {KernelError} ioFailure */
+async function isWaitedFor(path: string, stat: FileStat): Promise<boolean> {
   if (isPipe(stat)) return true;
   if (!isCharacterDevice(stat)) return false;
   const { isatty } = await import("node:tty");
@@ -137,7 +137,7 @@ export async function openLog(source: string): Promise<PartedFile | undefined> {
     if (stat === undefined || stat.isFolder) return undefined;
     if (stat.isRegular) return await openParted(path, name);
     check(libc().access(toCString(path), R_OK), "open", path, "ioFailure");
-    const stream = source === "-" ? Bun.stdin.stream() : (await isSlow(path, stat)) ? Bun.file(path).stream() : undefined;
+    const stream = source === "-" ? Bun.stdin.stream() : (await isWaitedFor(path, stat)) ? Bun.file(path).stream() : undefined;
     const bytes =
       stream === undefined
         ? new TextEncoder().encode(linuxFiles.readText(path)) // another device, which cannot be waited for

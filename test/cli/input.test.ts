@@ -57,6 +57,12 @@ describe("several documents", () => {
     expect((await world.ctl(["diff", "-f", loop])).status).toBe(2);
   });
 
+  test("a path that is too long is named by what reads it", async () => {
+    const path = join(world.folder, `${"a".repeat(300)}.yaml`);
+    const stderr = expect.stringMatching(/^netplugctl: read "\/.*a…" \(\d+ characters\): ENAMETOOLONG \(file name too long\)\n$/);
+    expect(await world.ctl(["validate", "-f", path])).toEqual({ status: 1, stdout: "", stderr });
+  });
+
   test("a file of a folder is named in one way, however many slashes end the folder's name", async () => {
     mkdirSync(join(world.folder, "slashes"));
     world.file("slashes/a.yaml", "[]");

@@ -6,6 +6,7 @@ import { initialise } from "../../datastore/initialise.ts";
 import { refOf } from "../../datastore/resource-ref.ts";
 import { VERSION } from "../../lib/version.ts";
 import type { DocumentFlags } from "../documents/documents.ts";
+import { onSameFiles } from "../documents/same-files.ts";
 import { CommandFailed } from "../failures/failure.ts";
 import { type Cli, note } from "../io.ts";
 import { toPathName, toReading, toTitle } from "../resources/object-name.ts";
@@ -26,7 +27,7 @@ export async function create(cli: Cli, flags: CreateFlags): Promise<number> {
     const isEnding = result.existing.isEnding === true;
     if (flags.skipExists !== true) {
       if (isEnding) throw new CommandFailed(`create ${toTitle(ref)}: it is being deleted; create it when it is gone`);
-      throw toExists(target, ref);
+      throw toExists(target, ref, flags);
     }
     if (isEnding) note(target, `warning: ${toPathName(ref)} is being deleted: create it when it is gone`);
     return { outcome: "exists" };
@@ -40,10 +41,10 @@ const VIEWS: Partial<Record<Kind, string>> = {
   Node: "Kubernetes' node brings it along; leave it out, or change the rest of it, with patch or label",
 };
 
-function toExists({ datastore }: Target, ref: ResourceRef): CommandFailed {
+function toExists({ datastore }: Target, ref: ResourceRef, flags: DocumentFlags): CommandFailed {
   const title = toTitle(ref);
   const why = datastore.type === "kubernetes" ? VIEWS[ref.kind] : undefined;
-  if (why === undefined) return new CommandFailed(`create ${title}: it exists`, { next: "apply -f FILE" });
+  if (why === undefined) return new CommandFailed(`create ${title}: it exists`, { next: onSameFiles("apply", flags) });
   return new CommandFailed(`create ${title}: it exists; on the Kubernetes datastore ${why}`, { next: toReading(ref) });
 }
 

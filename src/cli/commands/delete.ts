@@ -53,8 +53,7 @@ async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): P
   if (flags.filename !== undefined && flags.filename.length > 0) {
     if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND NAME…");
     const read = await readDocuments(cli.io, flags.filename);
-    const namespace = { given: flags.namespace, fallback: await defaultNamespaceOf(cli) };
-    const documents = requireValidDocuments(read, namespace);
+    const documents = requireValidDocuments(read, { ...flags, filename: flags.filename }, await defaultNamespaceOf(cli));
     return documents.map(({ resource }) => refOf(resource));
   }
   const named = parseNames(words);

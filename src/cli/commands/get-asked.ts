@@ -60,8 +60,7 @@ async function askedByFiles(cli: Cli, flags: GetFlags, filenames: readonly strin
   if (flags.selector !== undefined) throw new UsageError("use --selector together with -f: want one of them");
   if (flags.allNamespaces === true) throw new UsageError("use --all-namespaces together with -f: want one of them");
   const read = await readDocuments(cli.io, filenames);
-  const namespace = { given: flags.namespace, fallback: await defaultNamespaceOf(cli) };
-  const documents = requireValidDocuments(read, namespace);
+  const documents = requireValidDocuments(read, { ...flags, filename: filenames }, await defaultNamespaceOf(cli));
   const groups = Map.groupBy(documents, ({ resource: { kind, metadata } }) => `${kind} ${metadata.namespace ?? ""}`);
   return [...groups.values()].flatMap((group) => {
     const [first] = group;

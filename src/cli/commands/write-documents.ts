@@ -42,10 +42,10 @@ export async function writeDocuments(cli: Cli, flags: DocumentFlags, { initialis
   const read = await readDocuments(cli.io, flags.filename);
   const namespace = { given: flags.namespace, fallback: await defaultNamespaceOf(cli) };
   const { valid: documents, invalid } = checkDocumentsToWrite(read, namespace);
-  if (invalid.length > 0) throw toInvalidFailure(mayChange ? await compareWithStored(cli, invalid) : invalid);
+  if (invalid.length > 0) throw toInvalidFailure(mayChange ? await compareWithStored(cli, invalid) : invalid, flags);
   return withDatastore(cli, async (datastore, openKube) => {
     const pools = new KnownPools(datastore, cli.io.clock);
-    await requireNoNewOverlap(documents, pools);
+    await requireNoNewOverlap(documents, pools, flags);
     const target = { datastore: (await initialise?.(cli, datastore)) ?? datastore, io: cli.io, pools };
     const failures: unknown[] = [];
     const newPools: Extract<AnyResource, { kind: "IPPool" }>[] = [];
@@ -73,11 +73,11 @@ export async function writeDocuments(cli: Cli, flags: DocumentFlags, { initialis
 }
 
 /** Pools that exist may overlap, for kubectl writes them, too; then they can be changed nevertheless. */
-async function requireNoNewOverlap(documents: readonly ValidDocument[], pools: KnownPools): Promise<void> {
+async function requireNoNewOverlap(documents: readonly ValidDocument[], pools: KnownPools, flags: DocumentFlags): Promise<void> {
   if (checkPoolsApart(documents).invalid.length === 0) return;
   const existing = await pools.cidrs();
   const { invalid } = checkPoolsApart(documents.filter(({ resource }) => !existing.has(resource.metadata.name)));
-  if (invalid.length > 0) throw toInvalidFailure(invalid);
+  if (invalid.length > 0) throw toInvalidFailure(invalid, flags);
 }
 
 /** If an invalid object would also change an immutable field, reports that first: to repair the rest would not help. */

@@ -4,6 +4,8 @@ import type { AnyResource } from "../../api/registry.ts";
 import { UnknownKind, ValidationError } from "../../api/schema/problem.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed, EXIT } from "../failures/failure.ts";
+import type { DocumentFlags } from "./documents.ts";
+import { onSameFiles } from "./same-files.ts";
 
 /** A document that passed. */
 export interface ValidDocument {
@@ -28,9 +30,9 @@ export function contradicting({ resource, origin }: ValidDocument, path: string,
   return { origin, error: new ValidationError(`${resource.kind} ${quote(resource.metadata.name)}`, [{ path, message }]) };
 }
 
-/** That nothing is done because of these. */
-export function toInvalidFailure(invalid: readonly InvalidDocument[]): CommandFailed {
-  return new CommandFailed(toInvalidText(invalid), { next: "validate -f FILE", status: statusOfInvalid(invalid) });
+/** That nothing is done because of these. @param flags which files they are from */
+export function toInvalidFailure(invalid: readonly InvalidDocument[], flags: DocumentFlags): CommandFailed {
+  return new CommandFailed(toInvalidText(invalid), { next: onSameFiles("validate", flags), status: statusOfInvalid(invalid) });
 }
 
 /** The exit status because of these. */

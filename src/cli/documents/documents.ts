@@ -68,12 +68,15 @@ async function readSource(io: CliIo, source: string): Promise<readonly { readonl
   return await Promise.all(paths.map(async (path) => ({ name: path, text: await readInput(io, path) })));
 }
 
-/** Names in a folder. @returns undefined for what is none, and for a link that leads nowhere: whoever reads it says why */
+/** A path that leads nowhere, by what the kernel calls it. */
+const NO_PATH: ReadonlySet<string> = new Set(["ELOOP", "ENAMETOOLONG"]);
+
+/** Names in a folder. @returns undefined for what is none, and for a path that leads nowhere: whoever reads it says why */
 function listFolder(io: CliIo, path: string): readonly string[] | undefined {
   try {
     return io.files.list(path);
   } catch (thrown) {
-    if (thrown instanceof KernelError && thrown.errnoName === "ELOOP") return undefined;
+    if (thrown instanceof KernelError && NO_PATH.has(thrown.errnoName)) return undefined;
     throw thrown;
   }
 }

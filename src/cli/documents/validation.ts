@@ -7,7 +7,7 @@ import { quote } from "../../lib/quote.ts";
 import { checkSelector } from "../../policy/selector/check.ts";
 import { checkNamespaceName } from "../arguments/namespace-name.ts";
 import { type CheckedDocuments, contradicting, type InvalidDocument, toInvalidFailure, type ValidDocument } from "./checked-documents.ts";
-import type { InputDocument } from "./documents.ts";
+import type { DocumentFlags, InputDocument } from "./documents.ts";
 
 /** The namespace of what is namespaced. */
 export interface DocumentNamespace {
@@ -20,11 +20,17 @@ export interface DocumentNamespace {
 /**
  * Checks documents for a command that does nothing unless all of them are valid.
  *
+ * @param flags with which they were read
+ * @param fallback the namespace of what names none, without `-n`
  * @throws {CommandFailed} listing every problem of every document
  */
-export function requireValidDocuments(documents: readonly InputDocument[], namespace: DocumentNamespace): readonly ValidDocument[] {
-  const { valid, invalid } = checkDocuments(documents, namespace);
-  if (invalid.length > 0) throw toInvalidFailure(invalid);
+export function requireValidDocuments(
+  documents: readonly InputDocument[],
+  flags: DocumentFlags,
+  fallback: string,
+): readonly ValidDocument[] {
+  const { valid, invalid } = checkDocuments(documents, { given: flags.namespace, fallback });
+  if (invalid.length > 0) throw toInvalidFailure(invalid, flags);
   return valid;
 }
 
