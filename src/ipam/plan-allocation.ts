@@ -26,11 +26,11 @@ import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
 import { type Pool, toPoolTable } from "./pools.ts";
 import type { AddressRequest } from "./request.ts";
 import { toReservedSet } from "./reservations.ts";
-import { assignAutomatic } from "./search/automatic.ts";
-import { assignExplicit } from "./search/explicit.ts";
+import { findAutomatic } from "./search/automatic.ts";
+import { findExplicit } from "./search/explicit.ts";
 import { spreadOf } from "./search/slots.ts";
 import { planPrefetch } from "./search/prefetch.ts";
-import type { Assigned, PlanContext } from "./search/plan-context.ts";
+import type { FoundAddress, PlanContext } from "./search/plan-context.ts";
 import type { Try } from "./transact/transact.ts";
 
 /** An address that a request got. */
@@ -208,25 +208,25 @@ function serve(request: AddressRequest, context: PlanContext, before: Draft): Se
   const pools: Pool[] = [];
   const kept: DraftBlock[] = [];
   let draft = before;
-  const add = (existing: OwnAllocation | undefined, assign: () => Assigned): void => {
+  const add = (existing: OwnAllocation | undefined, find: () => FoundAddress): void => {
     if (existing !== undefined) {
       addresses.push({ address: addressOf(existing), block: existing.from.block.cidr, isNew: false });
       kept.push(existing.from);
       return;
     }
-    const assigned = assign();
-    addresses.push({ address: assigned.address, block: assigned.block, isNew: true });
-    pools.push(assigned.pool);
-    draft = assigned.draft;
+    const found = find();
+    addresses.push({ address: found.address, block: found.block, isNew: true });
+    pools.push(found.pool);
+    draft = found.draft;
   };
   if (request.addresses.length > 0) {
     for (const address of request.addresses) {
-      add(findAllocation(candidates, address), () => assignExplicit(request, address, context, draft));
+      add(findAllocation(candidates, address), () => findExplicit(request, address, context, draft));
     }
   } else {
     for (const family of request.families) {
       const existing = candidates.find((candidate) => candidate.from.block.cidr.family === family);
-      add(existing, () => assignAutomatic(request, family, context, draft));
+      add(existing, () => findAutomatic(request, family, context, draft));
     }
   }
   return { addresses, draft, pools, kept };

@@ -23,7 +23,7 @@ export interface PlanContext {
 }
 
 /** What a search gives. */
-export interface Assigned {
+export interface FoundAddress {
   readonly address: Address;
   /** CIDR of its block. */
   readonly block: Prefix;
