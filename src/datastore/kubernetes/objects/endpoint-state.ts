@@ -45,11 +45,15 @@ export function readOwn({ metadata }: Pod, which: OwnAnnotation, ifName: string)
   return metadata.annotations?.[annotationName(which, ifName)];
 }
 
-/** The interfaces that a pod has endpoints of. One that is not scheduled yet has none, unless somebody gave it addresses. */
+/**
+ * The interfaces that a pod has endpoints of. One that is not scheduled yet has none, unless somebody gave it addresses. An annotation that names
+ * the first interface, whose own annotations have no such ending, is not ours.
+ */
 export function interfacesOf(pod: Pod): readonly string[] {
   const begin = annotationName("containerID", "");
   const names: string[] = [];
-  for (const key in pod.metadata.annotations) if (key.startsWith(begin)) names.push(key.slice(begin.length));
+  for (const key in pod.metadata.annotations)
+    if (key.startsWith(begin) && key !== begin + FIRST_INTERFACE) names.push(key.slice(begin.length));
   const isScheduled = (pod.spec?.nodeName ?? "") !== "";
   if (isScheduled || readOwn(pod, "containerID", FIRST_INTERFACE) !== undefined) names.push(FIRST_INTERFACE);
   return names;

@@ -156,6 +156,14 @@ describe("an endpoint", () => {
     expect(names(recorded({ podIPs: NETWORKS }, waiting))).toEqual([]);
     expect(names(recorded(C1, waiting))).toEqual([" eth0"]);
   });
+
+  test("of the first interface is there once, also when somebody wrote an annotation with its name, which nobody reads", () => {
+    const pod = recorded({ ...C1, "containerID.eth0": "c2", "podIPs.eth0": "10.65.0.9/32" });
+    expect(toEndpoints(pod).map(({ value }) => value.spec)).toMatchObject([
+      { endpoint: "eth0", containerID: "c1", ipNetworks: NETWORKS.split(",") },
+    ]);
+    expect(toEndpoints({ ...recorded({ "containerID.eth0": "c2" }), spec: {} })).toEqual([]);
+  });
 });
 
 describe("a revision", () => {
