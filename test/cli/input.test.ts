@@ -211,6 +211,18 @@ test("stdin that is named in two places is refused, and nothing is written", asy
   expect((await world.ctl(["get", "ipp", "twice"])).status).toBe(1);
 });
 
+test("a command that is proposed names the files that were named", async () => {
+  const file = world.file("two words.yaml", pool("twofold"));
+  await world.done(["create", "-f", file]);
+  const nextOf = async (line: string): Promise<string | undefined> =>
+    (await world.ctl([...line.split(" "), "-f", file])).stderr.split("\n").find((text) => text.startsWith("next: "));
+  expect(await nextOf("create -n shop")).toBe(`next: netplugctl apply -f '${file}' -n shop`);
+  world.file("two words.yaml", pool("twofold", "cidr: 10.31.0.1/16"));
+  for (const command of ["create", "apply", "replace", "diff", "delete", "get"])
+    expect([command, await nextOf(`${command} -n shop`)]).toEqual([command, `next: netplugctl validate -f '${file}' -n shop`]);
+  expect(await nextOf("apply")).toBe(`next: netplugctl validate -f '${file}'`);
+});
+
 test("of a kubeconfig that cannot be read the reason is told", async () => {
   const loop = join(world.folder, "loop");
   symlinkSync(loop, loop);
