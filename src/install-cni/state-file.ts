@@ -1,7 +1,7 @@
 /** What an installation reports to the outside, such as to kubelet's readiness probe. */
 
 import { messageOf, NetplugError, orNothing } from "../lib/errors.ts";
-import { isJsonObject, parseJson } from "../lib/json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../lib/json.ts";
 import { quote } from "../lib/quote.ts";
 import type { FileStat } from "../linux/stat.ts";
 import { isWritten, putAtomically, requireFile, writeDurably } from "./files/atomic-file.ts";
@@ -94,11 +94,16 @@ function toText(state: State): string {
 
 /** Whether an installer of any version has written it. */
 function isState(text: string): boolean {
+  return typeof parseState(text)["ready"] === "boolean";
+}
+
+/** @returns an object without properties for what is none */
+function parseState(text: string): JsonObject {
   try {
     const state = parseJson(text);
-    return isJsonObject(state) && typeof state["ready"] === "boolean";
+    return isJsonObject(state) ? state : {};
   } catch {
-    return false;
+    return {};
   }
 }
 
@@ -111,16 +116,14 @@ function isState(text: string): boolean {
 export function readNotReadyReason(path: string | undefined, disk: Pick<DurableFiles, "readText" | "isLocked">): string | undefined {
   if (path === undefined)
     throw new NetplugError("invalidConfig", "read STATE_FILE: got nothing, want the path that the installer was given");
-  let text: string | undefined;
   try {
-    text = disk.readText(path);
+    const text = disk.readText(path);
     if (text === undefined) return `the installer has not started: there is no ${quote(path)}`;
-    const state = parseJson(text);
-    if (isJsonObject(state) && state["ready"] === true) {
-      if (state["while"] !== "locked" || disk.isLocked(path)) return undefined;
+    const { ready, reason, while: condition } = parseState(text);
+    if (ready === true) {
+      if (condition !== "locked" || disk.isLocked(path)) return undefined;
       return `the installer has died: nobody holds ${quote(path)} any more; see its log, and start it again`;
     }
-    const reason = isJsonObject(state) ? state["reason"] : undefined;
     return typeof reason === "string" ? reason : `read ${quote(path)}: no installer has written it`;
   } catch (thrown) {
     return messageOf(thrown);
