@@ -1,7 +1,6 @@
 /** The executable under the names that a runtime calls it by. */
 
 import type { Log } from "../lib/log/log.ts";
-import { quote } from "../lib/quote.ts";
 import { isGone, putAtomically } from "./files/atomic-file.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 import { hasLeftovers, withFolderLock } from "./files/folder-lock.ts";
@@ -79,7 +78,7 @@ function installBinary({ path, linkTo }: BinaryStep, { disk, executable }: Place
 
 /** Names in `skipped` that have no effect, for a warning. */
 export function findUnknownNames(skipped: readonly string[]): readonly string[] {
-  return skipped.filter((name) => !NAMES.some((known) => known === name)).map((name) => quote(name));
+  return skipped.filter((name) => !NAMES.some((known) => known === name));
 }
 
 function isInPlace(path: string, base: string | undefined, isBaseReplaced: boolean, { disk, executable, userId }: Place): boolean {

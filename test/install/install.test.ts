@@ -88,7 +88,9 @@ test("a token is asked for in the namespace that our own credentials name", asyn
   using node = new InstallNode();
   node.write("config", kubeconfigFor(api.url).replace('"cluster":"k"}', '"cluster":"k","namespace":"networks"}'));
   const message = errorOf(await node.run({ env: { KUBECONFIG: join(node.folder, "config") } }));
-  expect(message).toBe('get token of service account "networks/netplug-cni-plugin": there is no such account; apply manifests/rbac.yaml');
+  expect(message).toBe(
+    'get token of service account "networks/netplug-cni-plugin": there is no such account; apply manifests/rbac.yaml, or with etcd rbac-etcd.yaml',
+  );
   expect(api.seen.at(-1)?.path).toBe("/api/v1/namespaces/networks/serviceaccounts/netplug-cni-plugin/token");
 });
 
@@ -244,7 +246,7 @@ describe("executables", () => {
     using node = new InstallNode();
     const run = await node.run({ env: { SKIP_CNI_BINARIES: "netplug,bandwidth" } });
     expect(Object.keys(node.content())).toEqual(["bin/netplug-ipam", `net.d/${CONFLIST}`]);
-    expect(run.log.find(({ msg }) => msg.startsWith("SKIP_CNI_BINARIES"))?.fields).toEqual({ names: ['"bandwidth"'] });
+    expect(run.log.find(({ msg }) => msg.startsWith("SKIP_CNI_BINARIES"))?.fields).toEqual({ names: ["bandwidth"] });
   });
 
   test("that are there stay when UPDATE_CNI_BINARIES is false; those that are missing come", async () => {

@@ -186,7 +186,7 @@ test("an account that was never made is said, with what makes it (needs cluster)
     const { status, log } = await runInPod();
     expect([status, log.at(-1)?.msg]).toEqual([
       1,
-      'get token of service account "kube-system/netplug-cni-plugin": there is no such account; apply manifests/rbac.yaml',
+      'get token of service account "kube-system/netplug-cni-plugin": there is no such account; apply manifests/rbac.yaml, or with etcd rbac-etcd.yaml',
     ]);
   } finally {
     await api.kubectl(["apply", "--server-side", "-f", join(repositoryRoot, "manifests/rbac.yaml")]);

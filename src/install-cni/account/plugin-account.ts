@@ -86,7 +86,8 @@ export class PluginAccount implements Disposable {
     };
     const answer = await this.#client.create(SERVICE_ACCOUNTS, request, { subresource: "token", signal }).catch((thrown: unknown) => {
       if (!isKubeError(thrown, "notFound")) throw thrown;
-      const message = `get token of service account ${quote(`${namespace}/${this.#name}`)}: there is no such account; apply manifests/rbac.yaml`;
+      const advice = "apply manifests/rbac.yaml, or with etcd rbac-etcd.yaml";
+      const message = `get token of service account ${quote(`${namespace}/${this.#name}`)}: there is no such account; ${advice}`;
       throw new NetplugError("notInitialised", message, { cause: thrown });
     });
     return { token: takeToken(answer), lifeMs: 1000 * (answer.spec.expirationSeconds ?? LIFE_SECONDS) };
