@@ -19,6 +19,7 @@ test("what makes no sense is named", () => {
   expect(() => parseClusterOrder(["--nodes"])).toThrow('--nodes: got "", want 1..20');
   expect(() => parseClusterOrder(["--network=vxlan"])).toThrow('--network: got "vxlan", want netplug or ptp');
   expect(() => parseClusterOrder(["--datastore=etcd"])).toThrow('--datastore: got "etcd", want kubernetes or etcdv3');
+  expect(() => parseClusterOrder(["--datastore=etcdv3", "--network=ptp"])).toThrow("--datastore: it is netplug's");
   expect(() => parseClusterOrder(["--node=1"])).toThrow('got "--node=1"');
 });
 

@@ -50,6 +50,9 @@ export function parseClusterOrder(args: readonly string[]): ClusterOrder {
     else if (name === "--datastore") order.datastore = parseWord(name, value, DATASTORES);
     else throw new TaskFailure(`cluster: got "${arg}", want one of these:\n\n${CLUSTER_USAGE}`);
   }
+  if (order.network === "ptp" && args.some((arg) => arg.startsWith("--datastore"))) {
+    throw new TaskFailure("cluster: --datastore: it is netplug's, and with --network=ptp there is no netplug");
+  }
   return order;
 }
 
