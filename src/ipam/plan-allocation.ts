@@ -26,11 +26,11 @@ import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
 import { type Pool, toPoolTable } from "./pools.ts";
 import type { AddressRequest } from "./request.ts";
 import { toReservedSet } from "./reservations.ts";
-import { findAutomatic } from "./search/automatic.ts";
-import { findExplicit } from "./search/explicit.ts";
+import { takeAutomatic } from "./search/automatic.ts";
+import { takeExplicit } from "./search/explicit.ts";
 import { spreadOf } from "./search/slots.ts";
 import { planPrefetch } from "./search/prefetch.ts";
-import type { FoundAddress, PlanContext } from "./search/plan-context.ts";
+import type { TakenAddress, PlanContext } from "./search/plan-context.ts";
 import type { Try } from "./transact/transact.ts";
 
 /** An address that a request got. */
@@ -208,25 +208,25 @@ function serve(request: AddressRequest, context: PlanContext, before: Draft): Se
   const pools: Pool[] = [];
   const kept: DraftBlock[] = [];
   let draft = before;
-  const add = (existing: OwnAllocation | undefined, find: () => FoundAddress): void => {
+  const add = (existing: OwnAllocation | undefined, take: () => TakenAddress): void => {
     if (existing !== undefined) {
       addresses.push({ address: addressOf(existing), block: existing.from.block.cidr, isNew: false });
       kept.push(existing.from);
       return;
     }
-    const found = find();
-    addresses.push({ address: found.address, block: found.block, isNew: true });
-    pools.push(found.pool);
-    draft = found.draft;
+    const taken = take();
+    addresses.push({ address: taken.address, block: taken.block, isNew: true });
+    pools.push(taken.pool);
+    draft = taken.draft;
   };
   if (request.addresses.length > 0) {
     for (const address of request.addresses) {
-      add(findAllocation(candidates, address), () => findExplicit(request, address, context, draft));
+      add(findAllocation(candidates, address), () => takeExplicit(request, address, context, draft));
     }
   } else {
     for (const family of request.families) {
       const existing = candidates.find((candidate) => candidate.from.block.cidr.family === family);
-      add(existing, () => findAutomatic(request, family, context, draft));
+      add(existing, () => takeAutomatic(request, family, context, draft));
     }
   }
   return { addresses, draft, pools, kept };

@@ -13,18 +13,18 @@ import { claimsNear, findFreeBlock } from "./free-block.ts";
 import { byBorrowing, fromEmptyBlock } from "./others-blocks.ts";
 import { type PoolSelection, selectPools } from "./pool-selection.ts";
 import { freeOrdinalsOf, give, noteCoolingDown, poolsAfter, type Search, usableOrdinal } from "./search.ts";
-import type { FoundAddress, PlanContext } from "./plan-context.ts";
+import type { TakenAddress, PlanContext } from "./plan-context.ts";
 
 /** How many of the node's blocks a message names. */
 const SHOWN_BLOCKS = 4;
 
 /**
- * Gives one address of a family.
+ * Takes one address of a family for an attachment that has none of it yet.
  *
  * @throws {NetplugError} poolUnusable, noAddressLeft
  * @throws {FactsWanted} what must be read first
  */
-export function findAutomatic(request: AddressRequest, family: Family, context: PlanContext, draft: Draft): FoundAddress {
+export function takeAutomatic(request: AddressRequest, family: Family, context: PlanContext, draft: Draft): TakenAddress {
   const { node } = request.owner;
   const selection = selectFor(request, family, context);
   const own = ownBlocks(context.facts, draft, node);
@@ -62,7 +62,7 @@ function selectFor(request: AddressRequest, family: Family, { facts, pools, defe
 }
 
 /** Takes from the pool's block whose next address has been free for longest, so that released addresses are reused last. */
-function fromOwnBlocks(search: Search): FoundAddress | undefined {
+function fromOwnBlocks(search: Search): TakenAddress | undefined {
   for (const pool of search.pools) {
     let best: { readonly from: DraftBlock; readonly ordinal: number; readonly releasedAt: number } | undefined;
     for (const from of search.own) {
@@ -106,7 +106,7 @@ function whyNoClaim({ request, family, context: { configuration }, own }: Search
   return `node "${request.owner.node}" has ${ofFamily.length} of at most ${limit} blocks (${shown.join(", ")})`;
 }
 
-function fromFreeBlock(search: Search): FoundAddress | undefined {
+function fromFreeBlock(search: Search): TakenAddress | undefined {
   const { context, draft, pools, spread, request } = search;
   const { facts, reserved } = context;
   const taken = new Set(draft.keys());

@@ -10,7 +10,7 @@ import { know } from "../facts.ts";
 import { describeAllocation, toPredecessorText } from "../owner-text.ts";
 import { type Pool, poolQueryOf, toPoolText } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
-import type { FoundAddress, PlanContext } from "./plan-context.ts";
+import type { TakenAddress, PlanContext } from "./plan-context.ts";
 import { whyNotUsed } from "./pool-selection.ts";
 import { give, type Search } from "./search.ts";
 
@@ -26,7 +26,7 @@ interface Wanted extends Pick<Search, "request" | "context" | "draft"> {
  * @throws {NetplugError} addressOutsidePools, addressInUse
  * @throws {FactsWanted} what must be read first
  */
-export function findExplicit(request: AddressRequest, address: Address, context: PlanContext, draft: Draft): FoundAddress {
+export function takeExplicit(request: AddressRequest, address: Address, context: PlanContext, draft: Draft): TakenAddress {
   const wanted: Wanted = { request, address, context, draft };
   const pool = poolOf(wanted);
   const from = blockFor(wanted, pool);

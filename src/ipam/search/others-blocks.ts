@@ -15,7 +15,7 @@ import type { Pool } from "../pools.ts";
 import { reservedIn } from "../reservations.ts";
 import { freeOrdinalsOf, give, isAllowed, noteCoolingDown, poolsAfter, type Search, usableOrdinal } from "./search.ts";
 import { rotate } from "./slots.ts";
-import type { FoundAddress } from "./plan-context.ts";
+import type { TakenAddress } from "./plan-context.ts";
 
 type Refs = readonly BlockRef[];
 
@@ -32,7 +32,7 @@ const SPARE_BLOCKS = 64;
 const LENDERS = 8;
 
 /** Takes over a block in which another node has nothing left. */
-export function fromEmptyBlock(search: Search): FoundAddress | undefined {
+export function fromEmptyBlock(search: Search): TakenAddress | undefined {
   for (const [i, pool] of search.pools.entries()) {
     for (const candidates of emptyBlocks(search, pool, poolsAfter(search.pools, i))) {
       for (const [at, ref] of candidates.entries()) {
@@ -47,7 +47,7 @@ export function fromEmptyBlock(search: Search): FoundAddress | undefined {
 }
 
 /** @param prefetch what is read with the block, if it must be read */
-function tryTakeOver(search: Search, pool: Pool, ref: BlockRef, prefetch: Refs): FoundAddress | undefined {
+function tryTakeOver(search: Search, pool: Pool, ref: BlockRef, prefetch: Refs): TakenAddress | undefined {
   const { context, request, draft } = search;
   const { node } = request.owner;
   const found = blockAt(context.facts, draft, ref, prefetch);
@@ -89,7 +89,7 @@ function* emptyBlocks({ context, request, spread, coolingDownBlocks }: Search, p
 }
 
 /** Takes an address out of another node's block, which stays with that node. */
-export function byBorrowing(search: Search): FoundAddress | undefined {
+export function byBorrowing(search: Search): TakenAddress | undefined {
   const { context, draft, request, pools } = search;
   const { node } = request.owner;
   for (const [i, pool] of pools.entries()) {

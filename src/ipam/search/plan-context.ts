@@ -23,7 +23,7 @@ export interface PlanContext {
 }
 
 /** What a search gives. */
-export interface FoundAddress {
+export interface TakenAddress {
   readonly address: Address;
   /** CIDR of its block. */
   readonly block: Prefix;

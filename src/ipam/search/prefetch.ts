@@ -12,7 +12,7 @@ import type { Draft } from "../draft.ts";
 import { collectWanted, onlyAbout } from "../facts.ts";
 import type { AddressRequest } from "../request.ts";
 import { reservedIn } from "../reservations.ts";
-import { findAutomatic } from "./automatic.ts";
+import { takeAutomatic } from "./automatic.ts";
 import { spreadOf } from "./slots.ts";
 import type { PlanContext } from "./plan-context.ts";
 
@@ -28,7 +28,7 @@ export function planPrefetch(request: AddressRequest, context: PlanContext, draf
   const next = { ...context, facts: onlyAbout(certain, context.facts), spreadFor: spreadOf };
   return request.families.flatMap((family) => {
     try {
-      const decision = collectWanted(() => findAutomatic(request, family, next, draft));
+      const decision = collectWanted(() => takeAutomatic(request, family, next, draft));
       return "wanted" in decision ? decision.wanted : [];
     } catch (thrown) {
       if (thrown instanceof NetplugError) return []; // the next request will say so

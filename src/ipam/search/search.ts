@@ -9,7 +9,7 @@ import { type Draft, type DraftBlock, withBlock } from "../draft.ts";
 import type { Pool } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
 import { reservedIn } from "../reservations.ts";
-import type { FoundAddress, PlanContext } from "./plan-context.ts";
+import type { TakenAddress, PlanContext } from "./plan-context.ts";
 
 /** The request, and what it may use. */
 export interface Search {
@@ -52,7 +52,7 @@ export function give(
   pool: Pool,
   { stored, block }: DraftBlock,
   ordinal: number,
-): FoundAddress {
+): TakenAddress {
   const next = take(block, ordinal, request.owner, context.moment.now);
   return { address: addressAt(block.cidr, ordinal), block: block.cidr, pool, draft: withBlock(draft, stored, next) };
 }

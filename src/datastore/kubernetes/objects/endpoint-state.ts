@@ -46,14 +46,15 @@ export function readOwn({ metadata }: Pod, which: OwnAnnotation, ifName: string)
 }
 
 /**
- * The interfaces that a pod has endpoints of. One that is not scheduled yet has none, unless somebody gave it addresses. An annotation that names
- * the first interface, whose own annotations have no such ending, is not ours.
+ * The interfaces that a pod has endpoints of. One that is not scheduled yet has none, unless somebody gave it addresses. Nobody reads
+ * `containerID.eth0`: the annotations of `eth0` have no ending.
  */
 export function interfacesOf(pod: Pod): readonly string[] {
   const begin = annotationName("containerID", "");
   const names: string[] = [];
-  for (const key in pod.metadata.annotations)
+  for (const key in pod.metadata.annotations) {
     if (key.startsWith(begin) && key !== begin + FIRST_INTERFACE) names.push(key.slice(begin.length));
+  }
   const isScheduled = (pod.spec?.nodeName ?? "") !== "";
   if (isScheduled || readOwn(pod, "containerID", FIRST_INTERFACE) !== undefined) names.push(FIRST_INTERFACE);
   return names;
