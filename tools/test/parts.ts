@@ -32,7 +32,7 @@ export interface TestPart {
   readonly clusterPrograms?: readonly ClusterProgram[];
   /** Whether no test of it runs without those programs: then it is left out in one line. */
   readonly isAboutCluster?: boolean;
-  /** How many files run at once, each in a process of its own: for tests that mostly wait. @default 1, all in one process */
+  /** How many files run at once, each in a process of its own; two cores do three that often wait in less time than two. @default 1, all in one process */
   readonly workers?: number;
   /**
    * How many files run at once, each in a process and a sandbox of its own: for tests that look at all interfaces of their namespace.
@@ -41,7 +41,7 @@ export interface TestPart {
    */
   readonly lanes?: number;
   /** Of the files in lanes those that take long for their size. @default none */
-  readonly slow?: RegExp;
+  readonly slow?: readonly string[];
   /** Of one test, unless the test says otherwise; it ends what hangs, and is long enough for a machine that is ten times slower. */
   readonly testTimeoutMs: number;
   /** Of the whole part; a part that hangs is ended then. */
@@ -52,6 +52,11 @@ const MINUTE = 60_000;
 const DATASTORE = ["etcd", "etcdctl", "openssl", "ip", "nft"] as const;
 const NODE = [...DATASTORE, "nsenter", "ping", "cni-plugins"] as const;
 
+const cniTest = (name: string): string => `test/cni/${name}.test.ts`;
+const SLOW_CNI_TESTS = ["address-in-use", "expiring-token", "kubernetes-faults", "kubernetes-restart", "late-add", "model", "prefetch"].map(
+  cniTest,
+);
+
 /** In the order in which `npm test` runs them: the quick and telling ones first. */
 export const TEST_PARTS: readonly TestPart[] = [
   {
@@ -61,6 +66,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsRoot: false,
     tools: [],
     needsBuild: false,
+    workers: 2,
     testTimeoutMs: MINUTE,
     timeoutMs: 10 * MINUTE,
   },
@@ -115,7 +121,8 @@ export const TEST_PARTS: readonly TestPart[] = [
     tools: NODE,
     needsBuild: true,
     clusterPrograms: API_SERVER_PROGRAMS,
-    lanes: 2,
+    lanes: 3,
+    slow: SLOW_CNI_TESTS,
     testTimeoutMs: 3 * MINUTE,
     timeoutMs: 20 * MINUTE,
   },
@@ -154,14 +161,15 @@ export const TEST_PARTS: readonly TestPart[] = [
       "run-folder-status",
       "status-gc",
       "versions",
-    ].map((name) => `test/cni/${name}.test.ts`),
+    ].map(cniTest),
     variables: { CNI_DATASTORE: "kubernetes" },
     needsRoot: true,
     tools: NODE,
     needsBuild: true,
     clusterPrograms: API_SERVER_PROGRAMS,
     isAboutCluster: true,
-    lanes: 2,
+    lanes: 3,
+    slow: SLOW_CNI_TESTS,
     testTimeoutMs: 3 * MINUTE,
     timeoutMs: 15 * MINUTE,
   },
@@ -224,6 +232,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsBuild: false,
     clusterPrograms: API_SERVER_PROGRAMS,
     isAboutCluster: true,
+    workers: 2,
     testTimeoutMs: 3 * MINUTE,
     timeoutMs: 10 * MINUTE,
   },
@@ -234,7 +243,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     tools: ["openssl", "etcdctl"],
     needsBuild: false,
     clusterPrograms: API_SERVER_PROGRAMS,
-    workers: 2,
+    workers: 3,
     testTimeoutMs: 3 * MINUTE,
     timeoutMs: 10 * MINUTE,
   },
@@ -260,7 +269,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     variables: { [KUBERNETES_MODULE]: OLDEST_KUBERNETES_MODULE },
     clusterPrograms: API_SERVER_PROGRAMS,
     isAboutCluster: true,
-    lanes: 2,
+    lanes: 3,
     testTimeoutMs: 3 * MINUTE,
     timeoutMs: 10 * MINUTE,
   },
@@ -274,7 +283,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     isAboutCluster: true,
     lanes: 2,
     // each starts two clusters, one after the other
-    slow: /\/(?:reboot|workloads)[^/]*$/,
+    slow: ["test/cluster/reboot.test.ts", "test/cluster/workloads.test.ts"],
     testTimeoutMs: 5 * MINUTE,
     timeoutMs: 30 * MINUTE,
   },
